@@ -1,0 +1,31 @@
+"""A finding: what is wrong, the evidence, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(str, Enum):
+    """How bad a finding is.
+
+    error: it will fail or compute on the wrong thing. warning: it will fail under a condition
+    that is named. note: worth knowing. unknown: it could not be judged.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One judgement about one subject, with its evidence and hint."""
+
+    code: str
+    severity: Severity
+    subject: str
+    message: str
+    evidence: tuple[str, ...] = ()
+    hint: str | None = None

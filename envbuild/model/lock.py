@@ -1,0 +1,73 @@
+"""The locked set of one target, the same in every file it is written to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from envbuild.model.stack import SourceBuild
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Artifact:
+    """One file that can be installed: a wheel or an sdist.
+
+    ``sha256`` is None only while a lock is incomplete. ``size`` is in bytes.
+    ``upload_time`` is RFC 3339 text.
+    """
+
+    filename: str
+    url: str
+    sha256: str | None
+    size: int | None = None
+    upload_time: str | None = None
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether it is a wheel; otherwise an sdist."""
+        return self.filename.endswith(".whl")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pinned:
+    """One package of the locked set.
+
+    ``version`` is strict, local version included. ``index`` is the address of the index that
+    serves it. ``artifacts`` hold the files that fit the target, wheels before the sdist.
+    ``requires`` names the packages of the set it needs.
+    """
+
+    name: str
+    version: str
+    index: str
+    artifacts: tuple[Artifact, ...]
+    flat: bool = False
+
+    @property
+    def hashed(self) -> bool:
+        """Whether every file has a hash."""
+        return bool(self.artifacts) and all(a.sha256 is not None for a in self.artifacts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TargetLock:
+    """What ``lockfiles/pylock.<target>.toml`` says.
+
+    ``python`` is ``3.11``; ``platform`` as in Target; ``capabilities`` of the GPUs meant;
+    ``cuda`` is ``12.8``, or None for the CPU build; ``packages`` are sorted by name.
+    """
+
+    target: str
+    python: str
+    platform: str
+    packages: tuple[Pinned, ...]
+    gpus: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    cuda: str | None = None
+    builds: tuple[SourceBuild, ...] = ()
+
+    @property
+    def unhashed(self) -> tuple[Pinned, ...]:
+        """The packages without a hash; a lock with any is incomplete."""
+        return tuple(package for package in self.packages if not package.hashed)

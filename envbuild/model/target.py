@@ -1,0 +1,61 @@
+"""What the lock is made for: a Python, a platform and GPUs, described and never probed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+    from envbuild.model.cuda import ComputeCapability
+
+
+class Platform(str, Enum):
+    """The platforms that a target can name."""
+
+    LINUX_X86_64 = "linux-x86_64"
+    LINUX_AARCH64 = "linux-aarch64"
+
+    @property
+    def machine(self) -> str:
+        """``platform_machine`` of PEP 508."""
+        return self.value.partition("-")[2]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gpu:
+    """One GPU by the name the user gave, and its compute capability."""
+
+    name: str
+    capability: ComputeCapability
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """One ``[tool.envbuild.targets.NAME]`` table.
+
+    ``python`` is ``3.11``. ``gpus`` empty and ``cuda`` None mean the CPU build of torch;
+    ``cuda``, ``torch`` and ``driver`` are None where the user left them out.
+    """
+
+    name: str
+    python: str
+    platform: Platform
+    gpus: tuple[Gpu, ...] = ()
+    cuda: SpecifierSet | None = None
+    torch: SpecifierSet | None = None
+    driver: SpecifierSet | None = None
+    extras: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the CPU build of torch is wanted."""
+        return not self.gpus and self.cuda is None
+
+    @property
+    def python_tag(self) -> str:
+        """The interpreter tag of wheels (``cp311``)."""
+        return "cp" + self.python.replace(".", "")

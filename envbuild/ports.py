@@ -1,0 +1,85 @@
+"""What the pure parts ask of the world, as small Protocols."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from envbuild.model.cuda import CudaVersion
+    from envbuild.model.facts import DeviceCode, Pairing, TorchBuild
+    from envbuild.model.target import Platform
+    from envbuild.model.wheel import IndexPage, WheelFile
+
+
+class WheelSource(Protocol):
+    """Index pages, from the live hosts or from the embedded catalog."""
+
+    def wheels(self, page: IndexPage, project: str) -> tuple[WheelFile, ...]:
+        """Return the wheels of a project on a page; empty when the page or project is absent.
+
+        Raises WorldError when the page exists and could not be read.
+        """
+        ...
+
+    def requires_dist(self, wheel: WheelFile) -> tuple[str, ...] | None:
+        """Return the wheel's requirements (PEP 508), or None when they cannot be known."""
+        ...
+
+    def sha256(self, wheel: WheelFile) -> str | None:
+        """Return the wheel's hash, computing it from the bytes if need be; None if unreachable."""
+        ...
+
+
+class Facts(Protocol):
+    """What is known about builds from their bytes; always the embedded catalog's."""
+
+    @property
+    def date(self) -> str:
+        """The day the facts were collected (ISO 8601)."""
+        ...
+
+    def torch_builds(self) -> tuple[TorchBuild, ...]:
+        """Return every known CUDA and CPU build of torch, newest first."""
+        ...
+
+    def torch_build(self, public: str, cuda: CudaVersion | None) -> TorchBuild | None:
+        """Return what is known of one build of torch."""
+        ...
+
+    def device_code(self, filename: str) -> DeviceCode | None:
+        """Return the GPU code of a wheel, of this very file or of its release; None if unknown."""
+        ...
+
+    def pairing(self, project: str, version: str) -> Pairing | None:
+        """Return which torch a release of torchaudio, torchcodec, xformers ... works with."""
+        ...
+
+    def pairings(self, project: str) -> tuple[Pairing, ...]:
+        """Return every known pairing of a project, newest release first."""
+        ...
+
+    def torch_needs(self, public: str, library: str) -> tuple[str, ...] | None:
+        """Return the symbols that a torch release imports from ``nccl``, ``cudnn`` ...
+
+        None when the release was not examined.
+        """
+        ...
+
+    def nccl_first_version(self, symbol: str, *, cuda_major: int) -> str | None:
+        """Return the first NCCL version that exports a symbol, for one CUDA major."""
+        ...
+
+    def nccl_versions(self, *, cuda_major: int) -> tuple[str, ...]:
+        """Return every NCCL version that was examined, oldest first."""
+        ...
+
+    def shared_paths(self, a: str, b: str) -> tuple[str, ...]:
+        """Return paths that two distributions both own with different content.
+
+        Arguments are project names; the answer is empty when nothing is known.
+        """
+        ...
+
+    def minimum_driver(self, cuda: CudaVersion, platform: Platform) -> str | None:
+        """Return the oldest driver that runs a CUDA version, ``525.60.13`` say."""
+        ...
