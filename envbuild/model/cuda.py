@@ -6,9 +6,7 @@ import re
 from dataclasses import dataclass
 
 _VERSION = re.compile(r"(?:cu|cuda)?[-_ ]?(\d{1,2})\.(\d)(?:\.\d+)?|cu(\d{2})(\d)", re.IGNORECASE)
-_CAPABILITY = re.compile(
-    r"(?:(\d{1,2})\.(\d)|(?:sm|compute)_(\d{1,2})(\d))([af]?)", re.IGNORECASE
-)
+_CAPABILITY = re.compile(r"(?:(\d{1,2})\.(\d)|(?:sm|compute)_(\d{1,2})(\d))([af]?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)

@@ -34,7 +34,9 @@ class Candidate:
         """How messages name it: ``torch 2.7.0+cu128``, ``torch 2.8.0 from PyPI (CUDA 12.8)``."""
         if "+" in self.torch.version:
             return f"torch {self.torch.version}"
-        return f"torch {self.torch.version} from PyPI ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
+        return (
+            f"torch {self.torch.version} from PyPI ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,66 @@
+"""What `envbuild lock` has to say when it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from envbuild.model.finding import Finding
+    from envbuild.model.lock import TargetLock
+    from envbuild.model.stack import Rejection, Stack
+
+
+class Outcome(str, Enum):
+    """How a lock ended."""
+
+    WRITTEN = "written"
+    UNCHANGED = "unchanged"
+    WOULD_WRITE = "would-write"
+    FRESH = "fresh"
+    STALE = "stale"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One difference between what lies on disk and what the inputs give, in plain words.
+
+    ``target`` is empty for what concerns the project as a whole.
+    """
+
+    file: str
+    text: str
+    target: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TargetReport:
+    """The answer for one target: what was chosen, what was not, and what was proven."""
+
+    target: str
+    stack: Stack
+    lock: TargetLock
+    rejections: tuple[Rejection, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockReport:
+    """The answer of `envbuild lock`.
+
+    ``source`` is the line that says where index pages came from. ``files`` are the paths,
+    relative to the project, that were written or would be.
+    """
+
+    outcome: Outcome
+    source: str
+    targets: tuple[TargetReport, ...]
+    changes: tuple[Change, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether any locked package still lacks a hash."""
+        return any(report.lock.unhashed for report in self.targets)
