@@ -1,3 +1,4 @@
 """Reproducible training environments for PyTorch and CUDA."""
+from __future__ import annotations
 
 __version__ = "0.1.0"
