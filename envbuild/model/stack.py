@@ -80,7 +80,8 @@ class PypiPin:
 class SourceBuild:
     """A package compiled on install, after torch: a folder, or an sdist of the default index.
 
-    ``requires`` are the build requirements that must be in the environment already.
+    ``requires`` are the build requirements that must be in the environment already,
+    ``runtime_requires`` what the built package needs to run (PEP 508), torch left out.
     """
 
     project: str
@@ -88,6 +89,7 @@ class SourceBuild:
     path: str | None = None
     git: str | None = None
     requires: tuple[str, ...] = ("setuptools", "wheel", "ninja")
+    runtime_requires: tuple[str, ...] = ()
     reason: str = ""
 
 

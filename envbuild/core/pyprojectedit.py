@@ -1,0 +1,244 @@
+"""Edit pyproject.toml so that uv takes exactly the stack that was chosen.
+
+Only keys that envbuild owns are touched: in ``[tool.uv]`` the keys ``managed``,
+``environments``, ``exclude-newer`` and, in the lists and tables shared with the user, the
+entries that name coupled packages, envbuild's own index names and the dependency group
+``envbuild``. Comments and order of everything else stay.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import tomlkit
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from tomlkit.items import AoT, Array
+
+from envbuild.core.uvsettings import GROUP, NEVER, UvSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, MutableMapping
+
+    from tomlkit import TOMLDocument
+
+    Settings = MutableMapping[str, Any]
+
+_OWN_INDEX = re.compile(r"(pytorch-(cpu|cu\d+)|pyg-torch\d+-(cpu|cu\d+)|flash-attn-[\w-]+)")
+_SKELETON = {
+    ("tool", "uv"): "[tool.uv]\n",
+    ("tool", "uv", "sources"): "[tool.uv.sources]\n",
+    ("dependency-groups",): "[dependency-groups]\n",
+}
+
+
+def edit_pyproject(text: str, settings: UvSettings, *, coupled: Collection[str]) -> str:
+    """Return the text with ``settings`` in force; the same text when they already are.
+
+    ``coupled`` are the normalised names whose entries envbuild owns.
+    """
+    document = tomlkit.parse(_with_tables(text, settings))
+    uv = _table(document, "tool", "uv")
+    if uv is not None:
+        _set(uv, "managed", None if settings.managed else False)
+        _edit_lists(uv, settings, coupled)
+        _edit_sources(uv, settings, coupled)
+        _edit_indexes(uv, settings)
+        _edit_cutoff(uv, settings, coupled)
+        _edit_default_groups(uv, document, settings)
+    _edit_group(document, settings)
+    return tomlkit.dumps(document)
+
+
+def _with_tables(text: str, settings: UvSettings) -> str:
+    wanted = [("tool", "uv")] if not settings.empty else []
+    if settings.sources:
+        wanted.append(("tool", "uv", "sources"))
+    if settings.group:
+        wanted.append(("dependency-groups",))
+    document = tomlkit.parse(text)
+    for path in wanted:
+        if _table(document, *path) is None:
+            text = text.rstrip("\n") + "\n\n" + _SKELETON[path]
+    return text
+
+
+def _table(document: TOMLDocument, *path: str) -> Settings | None:
+    table: Any = document
+    for key in path:
+        table = table.get(key)
+        if table is None:
+            return None
+    return table  # type: ignore[no-any-return]
+
+
+def _set(table: Settings, key: str, value: object) -> None:
+    """Set, or remove where the value is None, and leave an equal value as it is written."""
+    if value is None:
+        table.pop(key, None)
+    elif key not in table or _plain(table[key]) != value:
+        table[key] = value
+
+
+def _plain(item: Any) -> object:  # noqa: ANN401
+    return item.unwrap() if hasattr(item, "unwrap") else item
+
+
+def _edit_lists(uv: Settings, settings: UvSettings, coupled: Collection[str]) -> None:
+    _set_list(uv, "environments", settings.environments, owned=lambda _: True)
+    _set_list(uv, "constraint-dependencies", settings.constraints, owned=_names(coupled))
+    dropped = _names(coupled)
+    _set_list(
+        uv,
+        "override-dependencies",
+        settings.overrides,
+        owned=lambda entry: NEVER in entry and dropped(entry),
+    )
+
+
+def _names(coupled: Collection[str]) -> Callable[[str], bool]:
+    def owned(entry: str) -> bool:
+        try:
+            return canonicalize_name(Requirement(entry).name) in coupled
+        except InvalidRequirement:
+            return False
+
+    return owned
+
+
+def _set_list(
+    table: Settings, key: str, wanted: Iterable[str], *, owned: Callable[[str], bool]
+) -> None:
+    """Make the owned entries of a list equal ``wanted``, keeping the user's own before them."""
+    wanted = list(wanted)
+    array = table.get(key)
+    present = [] if array is None else [str(entry) for entry in array]
+    if [entry for entry in present if owned(entry)] == wanted:
+        return
+    if array is None:
+        table[key] = _array(wanted)
+        return
+    for position in range(len(present) - 1, -1, -1):
+        if owned(present[position]):
+            del array[position]
+    for entry in wanted:
+        array.append(entry)
+    if isinstance(array, Array):
+        array.multiline(len(array) > 1)
+    if not array:
+        del table[key]
+
+
+def _array(entries: list[str]) -> Array:
+    array = tomlkit.array()
+    array.extend(entries)
+    return array.multiline(len(entries) > 1)
+
+
+def _edit_sources(uv: Settings, settings: UvSettings, coupled: Collection[str]) -> None:
+    sources = uv.get("sources")
+    if sources is None:
+        return
+    wanted = dict(settings.sources)
+    for name in list(sources):
+        project = canonicalize_name(name)
+        if project in wanted:
+            _set(sources, name, {"index": wanted.pop(project)})
+            sources[name] = _inline(sources[name])
+        elif project in coupled and _refers_to_own_index(_plain(sources[name])):
+            del sources[name]
+    for project, index in wanted.items():
+        sources[project] = _inline({"index": index})
+    if not sources:
+        del uv["sources"]
+
+
+def _inline(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, tomlkit.items.InlineTable):
+        return value
+    table = tomlkit.inline_table()
+    table.update(_plain(value))
+    return table
+
+
+def _refers_to_own_index(source: object) -> bool:
+    entries = source if isinstance(source, list) else [source]
+    return all(
+        isinstance(entry, dict) and _OWN_INDEX.fullmatch(str(entry.get("index", "")))
+        for entry in entries
+    )
+
+
+def _edit_indexes(uv: Settings, settings: UvSettings) -> None:
+    indexes = uv.get("index")
+    present = {} if indexes is None else {str(entry.get("name")): entry for entry in indexes}
+    for name, table in settings.index_tables():
+        if name not in present:
+            if indexes is None:
+                uv["index"] = indexes = tomlkit.aot()
+            indexes.append(_index_table(table, inside=indexes))
+        else:
+            for key in ("url", "format", "explicit", "default"):
+                _set(present[name], key, table.get(key))
+    if indexes is not None:
+        kept = {name for name, _ in settings.index_tables()}
+        for position in range(len(indexes) - 1, -1, -1):
+            name = str(indexes[position].get("name"))
+            if _OWN_INDEX.fullmatch(name) and name not in kept:
+                del indexes[position]
+        if not indexes:
+            del uv["index"]
+
+
+def _index_table(values: dict[str, object], *, inside: object) -> object:
+    table: Any = tomlkit.table() if isinstance(inside, AoT) else tomlkit.inline_table()
+    for key, value in values.items():
+        table[key] = value
+    return table
+
+
+def _edit_cutoff(uv: Settings, settings: UvSettings, coupled: Collection[str]) -> None:
+    if settings.exclude_newer is not None:
+        _set(uv, "exclude-newer", settings.exclude_newer)
+    per_package = uv.get("exclude-newer-package")
+    wanted = {name: False for name in settings.without_cutoff}
+    if per_package is None:
+        if wanted:
+            uv["exclude-newer-package"] = _inline(wanted)
+        return
+    for name in list(per_package):
+        project = canonicalize_name(name)
+        if project in coupled and project not in wanted and _plain(per_package[name]) is False:
+            del per_package[name]
+    for project in wanted:
+        _set(per_package, project, False)  # noqa: FBT003
+    if not per_package:
+        del uv["exclude-newer-package"]
+
+
+def _edit_default_groups(uv: Settings, document: TOMLDocument, settings: UvSettings) -> None:
+    groups = uv.get("default-groups")
+    if groups == "all":
+        return
+    if settings.group and groups is None:
+        defined = _table(document, "dependency-groups") or {}
+        uv["default-groups"] = _array([*(["dev"] if "dev" in defined else []), GROUP])
+    elif settings.group and GROUP not in groups:
+        groups.append(GROUP)
+    elif not settings.group and groups is not None and GROUP in groups:
+        groups.remove(GROUP)
+        if _plain(groups) in ([], ["dev"]):
+            del uv["default-groups"]
+
+
+def _edit_group(document: TOMLDocument, settings: UvSettings) -> None:
+    groups = _table(document, "dependency-groups")
+    if groups is None:
+        return
+    if settings.group:
+        wanted = list(settings.group)
+        if GROUP not in groups or _plain(groups[GROUP]) != wanted:
+            groups[GROUP] = _array(wanted)
+    else:
+        groups.pop(GROUP, None)
