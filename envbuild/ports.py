@@ -83,3 +83,23 @@ class Facts(Protocol):
     def minimum_driver(self, cuda: CudaVersion, platform: Platform) -> str | None:
         """Return the oldest driver that runs a CUDA version, ``525.60.13`` say."""
         ...
+
+
+class Reporter(Protocol):
+    """Hears how far a command is; a method that is not overridden does nothing.
+
+    Whoever makes a reporter also ends it: a command only speaks to it. Any method may be called
+    from any thread.
+    """
+
+    def phase(self, text: str) -> None:
+        """Say what begins now (``resolve cu128 with uv``)."""
+
+    def candidate(self, label: str, number: int) -> None:
+        """Say which candidate is tried, counted from 1."""
+
+    def download(self, name: str, done_bytes: int, total_bytes: int | None) -> None:
+        """Say how much of a file has come; equal numbers mean that it is complete."""
+
+    def note(self, text: str) -> None:
+        """Tell the user one line that is worth knowing and is not the answer."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from envbuild.model.project import Layer
+
 if TYPE_CHECKING:
     from envbuild.model.finding import Finding
     from envbuild.model.lock import TargetLock
@@ -51,7 +53,8 @@ class LockReport:
     """The answer of `envbuild lock`.
 
     ``source`` is the line that says where index pages came from. ``files`` are the paths,
-    relative to the project, that were written or would be.
+    relative to the project, that were written or would be. ``layer`` and ``default_target`` are
+    the project's: they decide how the lock is installed.
     """
 
     outcome: Outcome
@@ -59,6 +62,8 @@ class LockReport:
     targets: tuple[TargetReport, ...]
     changes: tuple[Change, ...] = ()
     files: tuple[str, ...] = ()
+    layer: Layer = Layer.PROJECT
+    default_target: str = ""
 
     @property
     def incomplete(self) -> bool:
