@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from envbuild.model.cuda import CudaVersion
     from envbuild.model.facts import DeviceCode, Pairing, TorchBuild
+    from envbuild.model.resolution import Resolution, ResolveRequest, Unavailable, Unsatisfiable
     from envbuild.model.target import Platform
-    from envbuild.model.wheel import IndexPage, WheelFile
+    from envbuild.model.wheel import IndexPage, PageKind, WheelFile
 
 
 class WheelSource(Protocol):
@@ -36,6 +40,10 @@ class Facts(Protocol):
     @property
     def date(self) -> str:
         """The day the facts were collected (ISO 8601)."""
+        ...
+
+    def pages(self, kind: PageKind) -> tuple[str, ...]:
+        """Return the keys of the known index pages of one kind, newest first."""
         ...
 
     def torch_builds(self) -> tuple[TorchBuild, ...]:
@@ -103,3 +111,39 @@ class Reporter(Protocol):
 
     def note(self, text: str) -> None:
         """Tell the user one line that is worth knowing and is not the answer."""
+
+
+class Resolver(Protocol):
+    """uv, asked for one scratch project at a time."""
+
+    def resolve(self, request: ResolveRequest) -> Resolution | Unsatisfiable | Unavailable:
+        """Resolve a scratch project.
+
+        Raises WorldError when uv fails for another reason than the requirements.
+        """
+        ...
+
+
+class Files(Protocol):
+    """The project's folder."""
+
+    @property
+    def root(self) -> Path:
+        """The folder itself."""
+        ...
+
+    def read(self, path: str) -> str | None:
+        """Return the text of a file of the folder, or None where there is none."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder of that name is there."""
+        ...
+
+    def check_writable(self) -> None:
+        """Raise WorldError when the folder cannot be written to."""
+        ...
+
+    def write_all(self, texts: Mapping[str, str]) -> None:
+        """Write all files or none."""
+        ...

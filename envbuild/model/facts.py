@@ -28,7 +28,9 @@ class TorchBuild:
     """One released build of torch; fields are None where nothing is known.
 
     ``torch`` is the public version; ``cuda`` None means the CPU build. ``companions`` maps
-    torchvision and torchaudio to the public version released for it.
+    torchvision and torchaudio to the public version released for it. ``on_pypi`` speaks of
+    PyPI's x86_64 wheel, ``on_pypi_aarch64`` of its aarch64 wheel, which is the CPU build up to
+    torch 2.10.
     """
 
     torch: str
@@ -41,6 +43,7 @@ class TorchBuild:
     pythons: tuple[str, ...] = ()
     confidence: str = ""
     source: str = ""
+    on_pypi_aarch64: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
