@@ -16,12 +16,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from tomlkit.items import AoT, Array
 
-from envbuild.core.uvsettings import GROUP, NEVER, UvSettings
+from envbuild.core.uvsettings import GROUP, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, MutableMapping
 
     from tomlkit import TOMLDocument
+
+    from envbuild.core.uvsettings import UvSettings
 
     Settings = MutableMapping[str, Any]
 
@@ -202,7 +204,7 @@ def _edit_cutoff(uv: Settings, settings: UvSettings, coupled: Collection[str]) -
     if settings.exclude_newer is not None:
         _set(uv, "exclude-newer", settings.exclude_newer)
     per_package = uv.get("exclude-newer-package")
-    wanted = {name: False for name in settings.without_cutoff}
+    wanted = dict.fromkeys(settings.without_cutoff, False)
     if per_package is None:
         if wanted:
             uv["exclude-newer-package"] = _inline(wanted)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from envbuild.core.redact import redact_url
+from envbuild.core.redact import without_credentials
 from envbuild.model.project import Layer
 from envbuild.model.stack import IndexPin, PypiPin, SourceBuild
 
@@ -53,13 +53,13 @@ class UvSettings:
         """Return the ``[[tool.uv.index]]`` tables by name, credentials removed."""
         tables = [(page.name, _index_table(page)) for page in self.indexes]
         if self.default_index is not None:
-            url = redact_url(self.default_index)
+            url = without_credentials(self.default_index)
             tables.append(("pypi", {"name": "pypi", "url": url, "default": True}))
         return tuple(tables)
 
 
 def _index_table(page: IndexPage) -> dict[str, object]:
-    table: dict[str, object] = {"name": page.name, "url": redact_url(page.url), "explicit": True}
+    table: dict[str, object] = {"name": page.name, "url": without_credentials(page.url), "explicit": True}
     if page.flat:
         table["format"] = "flat"
     return table

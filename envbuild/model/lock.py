@@ -35,7 +35,10 @@ class Pinned:
 
     ``version`` is strict, local version included. ``index`` is the address of the index that
     serves it. ``artifacts`` hold the files that fit the target, wheels before the sdist.
-    ``requires`` names the packages of the set it needs.
+    ``flat`` is uv's word for an index that is one page of links. ``direct`` is True where the
+    file is taken by its address: a wheel that was renamed after it was built holds another
+    version in its metadata than in its name, and installers refuse it under either.
+    ``marker`` is set where only some patch releases of the target's Python need the package.
     """
 
     name: str
@@ -43,6 +46,8 @@ class Pinned:
     index: str
     artifacts: tuple[Artifact, ...]
     flat: bool = False
+    direct: bool = False
+    marker: str | None = None
 
     @property
     def hashed(self) -> bool:

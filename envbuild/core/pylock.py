@@ -1,0 +1,280 @@
+"""``pylock.<target>.toml`` (PEP 751): read from uv's export and from disk, and rendered."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import tomlkit
+from packaging.pylock import Pylock, PylockValidationError
+from packaging.utils import parse_sdist_filename, parse_wheel_filename
+
+from envbuild.core.uvsettings import environment_marker
+from envbuild.core.wheeltags import fits
+from envbuild.errors import InputError, RefusedError, WorldError
+from envbuild.model.lock import Artifact, Pinned, TargetLock
+from envbuild.model.stack import SourceBuild
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from packaging.markers import Marker
+    from packaging.pylock import Package, PackageArchive, PackageSdist, PackageWheel
+
+    from envbuild.model.target import Target
+
+
+def parse_pylock(text: str, *, path: str) -> Pylock:
+    """Read and validate a lock file; raises InputError naming the file and the key."""
+    try:
+        return Pylock.from_dict(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, PylockValidationError) as error:
+        raise InputError(
+            f"`{path}` is no valid lock file: {error}", hint="run `envbuild lock` to write it anew"
+        ) from None
+
+
+def exported_packages(text: str, target: Target) -> tuple[Pinned, ...]:
+    """Return the packages of uv's export that the target installs, sorted by name.
+
+    Raises RefusedError for what no hash can pin, a git checkout or a folder, and WorldError
+    where a package has no file for the target.
+    """
+    lock = parse_pylock(text, path="uv export")
+    packages = []
+    for package in lock.packages:
+        holds, marker = _marker_on(package.marker, target)
+        if holds and (package.directory is None or package.directory.path != "."):
+            packages.append(replace(_exported(package, target), marker=marker))
+    return tuple(sorted(packages, key=lambda package: package.name))
+
+
+_PATCHES = range(31)
+"""Patch releases of one Python minor that a marker is tried on; CPython made 23 at most."""
+
+
+def _marker_on(marker: Marker | None, target: Target) -> tuple[bool, str | None]:
+    """Return whether a marker holds, and the marker itself where only some patches fit."""
+    if marker is None:
+        return True, None
+    answers = {
+        marker.evaluate(marker_environment(target, patch), context="lock_file")
+        for patch in _PATCHES
+    }
+    return True in answers, str(marker) if len(answers) > 1 else None
+
+
+def marker_environment(target: Target, patch: int = 0) -> Mapping[str, Any]:
+    """Return the PEP 508 environment of a target, for evaluating markers of a lock file."""
+    return {
+        "implementation_name": "cpython",
+        "implementation_version": f"{target.python}.{patch}",
+        "os_name": "posix",
+        "platform_machine": target.platform.machine,
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_system": "Linux",
+        "platform_version": "",
+        "python_full_version": f"{target.python}.{patch}",
+        "python_version": target.python,
+        "sys_platform": "linux",
+        "extras": frozenset(),
+        "dependency_groups": frozenset(),
+    }
+
+
+def _exported(package: Package, target: Target) -> Pinned:
+    if package.vcs is not None or package.directory is not None:
+        kind = "a git checkout" if package.vcs else "a folder"
+        raise RefusedError(
+            f"`{package.name}` is taken from {kind}, which no sha256 can pin",
+            hint=f"put `{package.name}` under [tool.envbuild.build] and out of the requirements",
+        )
+    if package.archive is not None:
+        artifact = _artifact(package.archive)
+        version = str(package.version or file_version(artifact.filename))
+        return Pinned(
+            name=package.name, version=version, index="", artifacts=(artifact,), direct=True
+        )
+    wheels = [_artifact(wheel) for wheel in package.wheels or ()]
+    artifacts = [wheel for wheel in wheels if fits(wheel.filename, target)]
+    if not artifacts and package.sdist is not None:
+        artifacts = [_artifact(package.sdist)]
+    if not artifacts:
+        raise WorldError(
+            f"`{package.name} {package.version}` has no file for Python {target.python} on "
+            f"{target.platform.value}, and no sdist"
+        )
+    return Pinned(
+        name=package.name,
+        version=str(package.version),
+        index=package.index or "",
+        artifacts=tuple(sorted(artifacts, key=lambda artifact: artifact.filename)),
+    )
+
+
+def _artifact(part: PackageWheel | PackageSdist | PackageArchive) -> Artifact:
+    url = part.url or ""
+    uploaded = part.upload_time
+    return Artifact(
+        filename=file_name(url),
+        url=url,
+        sha256=part.hashes.get("sha256"),
+        size=part.size,
+        upload_time=None if uploaded is None else uploaded.isoformat().replace("+00:00", "Z"),
+    )
+
+
+def file_name(url: str) -> str:
+    """Return the file name at the end of an address."""
+    return unquote(PurePosixPath(urlsplit(url).path).name)
+
+
+def file_version(filename: str) -> str:
+    """Return the version that a wheel's or sdist's file name holds, normalised."""
+    if filename.endswith(".whl"):
+        return str(parse_wheel_filename(filename)[1])
+    return str(parse_sdist_filename(filename)[1])
+
+
+def render_pylock(lock: TargetLock, target: Target) -> str:
+    """Render the lock file of a target; packages without a hash are left out and named."""
+    document = tomlkit.document()
+    document.add(tomlkit.comment(f"envbuild lock: the set of target {lock.target}"))
+    document["lock-version"] = "1.0"
+    document["environments"] = [environment_marker(target)]
+    document["requires-python"] = f"=={lock.python}.*"
+    document["created-by"] = "envbuild"
+    packages = tomlkit.aot()
+    for package in lock.packages:
+        if package.hashed:
+            packages.append(_package_table(package))
+    document["packages"] = packages
+    document["tool"] = {"envbuild": _envbuild_table(lock)}
+    return tomlkit.dumps(document)
+
+
+def _package_table(package: Pinned) -> Any:  # noqa: ANN401
+    table = tomlkit.table()
+    table["name"] = package.name
+    if package.direct:
+        table["version"] = package.version.partition("+")[0]
+        table["archive"] = _file_table(package.artifacts[0])
+        return table
+    table["version"] = package.version
+    if package.marker is not None:
+        table["marker"] = package.marker
+    if package.index:
+        table["index"] = package.index
+    wheels = [_file_table(artifact) for artifact in package.artifacts if artifact.is_wheel]
+    if wheels:
+        array = tomlkit.array()
+        array.extend(wheels)
+        table["wheels"] = array.multiline(multiline=True)
+    for artifact in package.artifacts:
+        if not artifact.is_wheel:
+            table["sdist"] = _file_table(artifact)
+    return table
+
+
+def _file_table(artifact: Artifact) -> Any:  # noqa: ANN401
+    table = tomlkit.inline_table()
+    table["url"] = artifact.url
+    if artifact.upload_time is not None:
+        table["upload-time"] = tomlkit.parse(f"x = {artifact.upload_time}")["x"]
+    if artifact.size is not None:
+        table["size"] = artifact.size
+    hashes = tomlkit.inline_table()
+    hashes["sha256"] = artifact.sha256
+    table["hashes"] = hashes
+    return table
+
+
+def _envbuild_table(lock: TargetLock) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "target": lock.target,
+        "platform": lock.platform,
+        "gpus": list(lock.gpus),
+        "capabilities": list(lock.capabilities),
+    }
+    if lock.cuda is not None:
+        table["cuda"] = lock.cuda
+    if lock.unhashed:
+        table["incomplete"] = [f"{package.name}=={package.version}" for package in lock.unhashed]
+    if lock.builds:
+        table["builds"] = [_build_table(build) for build in lock.builds]
+    return table
+
+
+def _build_table(build: SourceBuild) -> dict[str, Any]:
+    where = {"version": build.version, "path": build.path, "git": build.git}
+    return {
+        "name": build.project,
+        **{key: value for key, value in where.items() if value is not None},
+        "requires": list(build.requires),
+    }
+
+
+def read_target_lock(text: str, *, path: str) -> TargetLock:
+    """Read a lock file that envbuild wrote; raises InputError where it is none.
+
+    Packages that are still without a hash come back with no files.
+    """
+    lock = parse_pylock(text, path=path)
+    table: Mapping[str, Any] = (lock.tool or {}).get("envbuild", {})
+    incomplete = [entry.partition("==") for entry in table.get("incomplete", ())]
+    packages = [_read_package(package) for package in lock.packages]
+    packages += [
+        Pinned(name=name, version=version, index="", artifacts=())
+        for name, _, version in incomplete
+    ]
+    return TargetLock(
+        target=table.get("target", ""),
+        python=str(lock.requires_python or "").strip("=*").rstrip("."),
+        platform=table.get("platform", ""),
+        packages=tuple(sorted(packages, key=lambda package: package.name)),
+        gpus=tuple(table.get("gpus", ())),
+        capabilities=tuple(table.get("capabilities", ())),
+        cuda=table.get("cuda"),
+        builds=tuple(_read_build(build) for build in table.get("builds", ())),
+    )
+
+
+def _read_package(package: Package) -> Pinned:
+    if package.archive is not None:
+        artifact = _artifact(package.archive)
+        return Pinned(
+            name=package.name,
+            version=file_version(artifact.filename),
+            index="",
+            artifacts=(artifact,),
+            direct=True,
+        )
+    artifacts = [_artifact(wheel) for wheel in package.wheels or ()]
+    if package.sdist is not None:
+        artifacts.append(_artifact(package.sdist))
+    return Pinned(
+        name=package.name,
+        version=str(package.version),
+        index=package.index or "",
+        artifacts=tuple(artifacts),
+        marker=None if package.marker is None else str(package.marker),
+    )
+
+
+def _read_build(table: Mapping[str, Any]) -> SourceBuild:
+    return SourceBuild(
+        project=table["name"],
+        version=table.get("version"),
+        path=table.get("path"),
+        git=table.get("git"),
+        requires=tuple(table.get("requires", ())),
+    )

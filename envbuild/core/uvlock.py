@@ -1,0 +1,116 @@
+"""uv.lock as text: what is rewritten in it before it is written, and what is read from it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from packaging.utils import canonicalize_name
+
+from envbuild.core.redact import without_credentials
+from envbuild.core.scratch import ScratchIndex, stand_in_sha256
+from envbuild.core.wheeltags import fits
+from envbuild.errors import WorldError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from envbuild.model.lock import TargetLock
+    from envbuild.model.target import Target
+    from envbuild.model.wheel import WheelFile
+
+_METADATA = re.compile(r'\[\[manifest\.dependency-metadata\]\]\nname = "([^"]+)"\n(?:[^\n]+\n)*\n?')
+_WHEEL_LINE = re.compile(r'    \{ (?:url|path) = "([^"]+\.whl)"[^\n]*\n')
+_WHEELS = re.compile(r"wheels = \[\n((?:    \{[^\n]*\n)+)\]\n")
+_REQUIRES_PYTHON = re.compile(r'^requires-python = "[^"]*"$', re.MULTILINE)
+
+
+def finish_uv_lock(
+    text: str,
+    *,
+    index: ScratchIndex,
+    wheels: Iterable[WheelFile],
+    requires_python: str,
+    target: Target,
+) -> str:
+    """Turn the scratch project's uv.lock into the project's own.
+
+    Addresses become the real ones, the requirements that were given by hand go, files that do
+    not fit the target are left out, and a hash that was not known is not there.
+    """
+    wheels = tuple(wheels)
+    given = {wheel.project for wheel in wheels}
+    text = _METADATA.sub(lambda m: "" if canonicalize_name(m[1]) in given else m[0], text)
+    text = text.replace("[manifest]\n\n[[package]]", "[[package]]")
+    for page in index.pages:
+        local = ScratchIndex.path(page)
+        for written in (f"file://{local}", local):
+            text = text.replace(f'"{written}"', f'"{without_credentials(page.url)}"')
+    for wheel in wheels:
+        text = text.replace(f', hash = "sha256:{stand_in_sha256(wheel.url)}"', "")
+    text = _REQUIRES_PYTHON.sub(f'requires-python = "{requires_python}"', text, count=1)
+    return _WHEELS.sub(_only_fitting(target), text)
+
+
+def _only_fitting(target: Target) -> Callable[[re.Match[str]], str]:
+    def replace(match: re.Match[str]) -> str:
+        lines = [m[0] for m in _WHEEL_LINE.finditer(match[1]) if fits(_filename(m[1]), target)]
+        return f"wheels = [\n{''.join(lines)}]\n" if lines else match[0]
+
+    return replace
+
+
+def _filename(url: str) -> str:
+    return url.rpartition("/")[2].replace("%2B", "+")
+
+
+def preferences_lock(lock: TargetLock, *, without: Iterable[str] = ()) -> str:
+    """Render the least uv.lock that makes uv prefer the versions locked before."""
+    left_out = {canonicalize_name(name) for name in without}
+    lines = ["version = 1", "revision = 3", 'requires-python = ">=3.8"']
+    for package in lock.packages:
+        if package.name not in left_out and package.index:
+            lines += [
+                "",
+                "[[package]]",
+                f'name = "{package.name}"',
+                f'version = "{package.version}"',
+                f'source = {{ registry = "{package.index}" }}',
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def without_packages(text: str, names: Iterable[str]) -> str:
+    """Return the lock as preferences with some packages left out, so that they are upgraded."""
+    left_out = {canonicalize_name(name) for name in names}
+    blocks = text.split("\n[[package]]\n")
+    kept = [blocks[0]]
+    for block in blocks[1:]:
+        match = re.match(r'name = "([^"]+)"', block)
+        if match is None or canonicalize_name(match[1]) not in left_out:
+            kept.append(block)
+    return "\n[[package]]\n".join(kept)
+
+
+def versions_in(text: str) -> dict[str, str]:
+    """Return the version of each package that a uv.lock takes from an index or an address.
+
+    Raises WorldError where the text is no lock file.
+    """
+    try:
+        document: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise WorldError(
+            f"`uv.lock` is not readable: {error}", hint="delete it and run `envbuild lock`"
+        ) from None
+    return {
+        package["name"]: package["version"]
+        for package in document.get("package", ())
+        if "version" in package and not {"virtual", "editable"} & set(package.get("source", ()))
+    }

@@ -1,0 +1,170 @@
+"""The project's folder on disk: read it, and write all files of a lock or none."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path  # noqa: TC003
+from typing import TYPE_CHECKING
+
+from envbuild.errors import InputError, WorldError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import FrameType
+
+_STAGE = ".envbuild-stage"
+_READY = "ready.json"
+
+
+class ProjectFiles:
+    """Files below one folder; see `envbuild.ports.Files`.
+
+    `write_all` first stages every file beside its goal, then notes that the stage is complete,
+    then renames. A process killed before the note leaves the old files; one killed after it
+    leaves the rest of the renames to the next `recover`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    @property
+    def root(self) -> Path:
+        """The folder itself."""
+        return self._root
+
+    def read(self, path: str) -> str | None:
+        """Return the text of a file, or None; raises InputError where it is no UTF-8 text."""
+        try:
+            return (self._root / path).read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except UnicodeDecodeError as error:
+            raise InputError(f"`{path}` is no UTF-8 text: {error.reason}") from None
+        except OSError as error:
+            raise WorldError(f"`{path}` cannot be read: {error.strerror}") from None
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder of that name is there."""
+        return (self._root / path).exists()
+
+    def check_writable(self) -> None:
+        """Raise WorldError when the folder, or one that will be written to, is read-only."""
+        for folder in (self._root, self._root / "lockfiles"):
+            if folder.exists():
+                self._try_to_write(folder)
+
+    def _try_to_write(self, folder: Path) -> None:
+        try:
+            with tempfile.NamedTemporaryFile(dir=folder, prefix=".envbuild-"):
+                pass
+        except OSError as error:
+            raise WorldError(
+                f"`{folder}` cannot be written to: {error.strerror}",
+                hint="`envbuild lock --check` and `--dry-run` write nothing",
+            ) from None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder against another `envbuild lock`; raises WorldError if one runs."""
+        handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise WorldError(
+                    f"another `envbuild lock` is at work in `{self._root}`",
+                    hint="wait for it to end and repeat the command",
+                ) from None
+            yield
+        finally:
+            os.close(handle)
+
+    def recover(self) -> None:
+        """Finish, or undo, what a killed process left."""
+        stage = self._root / _STAGE
+        if (stage / _READY).exists():
+            self._rename(stage)
+        if stage.exists():
+            shutil.rmtree(stage, ignore_errors=True)
+
+    def write_all(self, texts: Mapping[str, str]) -> None:
+        """Write all files or none; raises WorldError with the old files in place."""
+        stage = self._root / _STAGE
+        try:
+            self._fill(stage, texts)
+        except OSError as error:
+            shutil.rmtree(stage, ignore_errors=True)
+            raise WorldError(
+                f"`{self._root}` cannot be written to: {error.strerror}",
+                hint="nothing was changed; free space or make the folder writable",
+            ) from None
+        except BaseException:
+            shutil.rmtree(stage, ignore_errors=True)
+            raise
+        with _signals_held():
+            _write_synced(stage / _READY, json.dumps(sorted(texts)))
+            _sync_folder(stage)
+            self._rename(stage)
+            shutil.rmtree(stage, ignore_errors=True)
+
+    def _fill(self, stage: Path, texts: Mapping[str, str]) -> None:
+        shutil.rmtree(stage, ignore_errors=True)
+        for path, text in texts.items():
+            staged = stage / path
+            staged.parent.mkdir(parents=True, exist_ok=True)
+            (self._root / path).parent.mkdir(parents=True, exist_ok=True)
+            _write_synced(staged, text)
+            goal = self._root / path
+            if goal.exists():
+                shutil.copymode(goal, staged)
+
+    def _rename(self, stage: Path) -> None:
+        for path in json.loads((stage / _READY).read_text(encoding="utf-8")):
+            staged, goal = stage / path, self._root / path
+            if staged.exists():
+                goal.parent.mkdir(parents=True, exist_ok=True)
+                staged.replace(goal.resolve() if goal.is_symlink() else goal)
+        _sync_folder(self._root)
+
+
+def _write_synced(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let an interrupt wait until the renames are done."""
+    caught: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        caught.append(number)
+
+    try:
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: no signal arrives here
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in caught:
+            os.kill(os.getpid(), number)

@@ -1,0 +1,194 @@
+"""Run uv on a scratch project: the only place where uv is started to resolve."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envbuild.core.redact import redact_text
+from envbuild.core.scratch import ROOT
+from envbuild.errors import WorldError
+from envbuild.model.resolution import Resolution, Unavailable, Unsatisfiable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from envbuild.model.resolution import ResolveRequest
+
+OLDEST = (0, 13, 9)
+"""The oldest uv whose lock format and answers are known to fit."""
+
+_PASSED_ON = re.compile(
+    r"UV_(CACHE_DIR|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|HTTP_RETRIES|CONCURRENT_DOWNLOADS"
+    r"|NATIVE_TLS|SYSTEM_CERTS|INSECURE_HOST|KEYRING_PROVIDER|CREDENTIALS_DIR)"
+)
+_NOT_LINKED = {"pyproject.toml", "uv.lock", "uv.toml", ".venv", ".git", "lockfiles"}
+_NO_SOLUTION = "No solution found"
+_OFFLINE = ("network connectivity is disabled", "was not found in the cache", "--offline")
+
+
+def find_uv() -> Path:
+    """Return the uv that envbuild was installed with, else the one on PATH.
+
+    Raises WorldError when there is none.
+    """
+    try:
+        import uv  # noqa: PLC0415
+
+        return Path(uv.find_uv_bin())
+    except (ImportError, FileNotFoundError):
+        found = shutil.which("uv")
+    if found is None:
+        raise WorldError("`uv` was not found", hint="pip install uv")
+    return Path(found)
+
+
+class UvResolver:
+    """`uv lock` and `uv export` over a scratch folder that is gone afterwards."""
+
+    def __init__(
+        self, binary: Path | None = None, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self._binary = binary
+        self._environ = dict(os.environ if environ is None else environ)
+
+    def resolve(self, request: ResolveRequest) -> Resolution | Unsatisfiable | Unavailable:
+        """Resolve a scratch project; see `envbuild.ports.Resolver`."""
+        with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
+            scratch = Path(folder).resolve()
+            project = scratch / "project"
+            _lay_out(project, scratch, request)
+            environ = self._environment(scratch, request)
+            locked = self._run(["lock", *self._options(request)], cwd=project, environ=environ)
+            if locked.returncode != 0:
+                return _failure(locked, request)
+            exported = self._run(
+                ["export", "--frozen", "--format", "pylock.toml", *_selection(request)],
+                cwd=project,
+                environ=environ,
+            )
+            if exported.returncode != 0:
+                return _failure(exported, request)
+            lock = (project / "uv.lock").read_text(encoding="utf-8")
+            return Resolution(
+                uv_lock=lock.replace(str(scratch), ROOT),
+                pylock=exported.stdout.replace(str(scratch), ROOT),
+            )
+
+    def _options(self, request: ResolveRequest) -> list[str]:
+        options = ["--python", sys.executable, "--no-python-downloads", "--no-progress"]
+        if request.offline:
+            options.append("--offline")
+        if request.upgrade:
+            options.append("--upgrade")
+        return options
+
+    def _environment(self, scratch: Path, request: ResolveRequest) -> dict[str, str]:
+        """Return the user's environment without any setting of uv that could change the answer."""
+        environ = {
+            name: value
+            for name, value in self._environ.items()
+            if not name.startswith("UV_") or _PASSED_ON.fullmatch(name)
+        }
+        for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH"):
+            environ.pop(name, None)
+        config = str(scratch / "config")
+        return {
+            **environ,
+            "XDG_CONFIG_HOME": config,
+            "XDG_CONFIG_DIRS": config,
+            "NO_COLOR": "1",
+            **dict(request.credentials),
+        }
+
+    def _run(
+        self, arguments: list[str], *, cwd: Path, environ: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        if self._binary is None:
+            self._binary = find_uv()
+            _check_version(self._binary)
+        try:
+            return subprocess.run(
+                [str(self._binary), *arguments],
+                cwd=cwd,
+                env=dict(environ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+            )
+        except OSError as error:
+            raise WorldError(
+                f"`{self._binary}` could not be started: {error}", hint="pip install -U uv"
+            ) from error
+
+
+def _check_version(binary: Path) -> None:
+    try:
+        answer = subprocess.run(
+            [str(binary), "--version"], capture_output=True, text=True, check=False
+        ).stdout
+    except OSError as error:
+        raise WorldError(f"`{binary}` could not be started: {error}") from error
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", answer)
+    if match is None or tuple(int(part) for part in match.groups()) < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        raise WorldError(
+            f"`{binary}` is `{answer.strip() or 'no uv'}`, wanted uv {wanted} or newer",
+            hint="pip install -U uv",
+        )
+
+
+def _lay_out(project: Path, scratch: Path, request: ResolveRequest) -> None:
+    project.mkdir()
+    config = scratch / "config" / "uv" / "uv.toml"
+    config.parent.mkdir(parents=True)
+    config.touch()
+    if request.beside is not None:
+        for entry in request.beside.iterdir():
+            if entry.name not in _NOT_LINKED:
+                (project / entry.name).symlink_to(entry.resolve())
+    for path, text in request.files:
+        goal = (project if "/" not in path else scratch) / path
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        goal.write_text(text.replace(ROOT, str(scratch)), encoding="utf-8")
+
+
+def _selection(request: ResolveRequest) -> Iterator[str]:
+    for extra in request.export_extras:
+        yield from ("--extra", extra)
+    for group in request.export_groups:
+        yield from ("--group", group)
+
+
+def _failure(
+    answer: subprocess.CompletedProcess[str], request: ResolveRequest
+) -> Unsatisfiable | Unavailable:
+    text = redact_text(_without_chatter(answer.stderr))
+    if request.offline and any(sign in text for sign in _OFFLINE):
+        return Unavailable(reason=text)
+    if _NO_SOLUTION in text:
+        return Unsatisfiable(reason=text)
+    if "Request failed" in text or "Failed to fetch" in text or "error sending request" in text:
+        raise WorldError(
+            f"uv could not reach an index: {text}",
+            hint="check the network or proxy, or name a mirror in [tool.envbuild.indexes]",
+        )
+    raise WorldError(f"uv failed: {text}")
+
+
+def _without_chatter(stderr: str) -> str:
+    lines = [
+        line
+        for line in stderr.splitlines()
+        if line.strip() and not line.startswith(("Using CPython", "warning: "))
+    ]
+    return "\n".join(lines).removeprefix("error: ")
