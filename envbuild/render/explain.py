@@ -1,0 +1,60 @@
+"""Why this build of torch and no other: the candidates with the reasons against them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from envbuild.render.rows import plural
+
+if TYPE_CHECKING:
+    from envbuild.model.report import TargetReport
+    from envbuild.model.stack import Candidate, Refusal, Rejection
+    from envbuild.render.canvas import Canvas
+
+_NAMED = 4
+
+
+def explain_target(canvas: Canvas, report: TargetReport) -> None:
+    """Add the table of candidates: the chosen one, then the rejected, alike ones together."""
+    count = plural(len(report.rejections) + 1, "candidate")
+    canvas.line(f"{count}, {len(report.rejections)} rejected:", indent=2)
+    chosen = ("chosen", report.stack.candidate.label, "the first that everything allows")
+    rejected = [
+        ("rejected" if number == 0 else "", _names(group) if number == 0 else "", reason)
+        for group in alike(report.rejections)
+        for number, reason in enumerate(_reasons(group[0]))
+    ]
+    canvas.table([chosen, *rejected], indent=4)
+
+
+def alike(rejections: tuple[Rejection, ...]) -> tuple[tuple[Rejection, ...], ...]:
+    """Group the rejections whose reasons differ in nothing but the candidate they name."""
+    groups: dict[tuple[str, ...], list[Rejection]] = {}
+    for rejection in rejections:
+        key = tuple(_general(refusal, rejection.candidate) for refusal in rejection.refusals)
+        groups.setdefault(key, []).append(rejection)
+    return tuple(tuple(group) for group in groups.values())
+
+
+def _general(refusal: Refusal, candidate: Candidate) -> str:
+    text = f"{refusal.project}\n{refusal.reason}"
+    names = {candidate.label, candidate.torch.version, candidate.public, candidate.accelerator}
+    if candidate.cuda:
+        names.add(str(candidate.cuda))
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        text = text.replace(name, "\0")
+    return text
+
+
+def _names(group: tuple[Rejection, ...]) -> str:
+    labels = [rejection.candidate.label.removeprefix("torch ") for rejection in group]
+    if len(labels) > _NAMED:
+        labels = [*labels[: _NAMED - 1], f"and {len(labels) - _NAMED + 1} more"]
+    return f"torch {', '.join(labels)}"
+
+
+def _reasons(rejection: Rejection) -> tuple[str, ...]:
+    return tuple(
+        f"{refusal.project}: {refusal.reason}" if refusal.project else refusal.reason
+        for refusal in rejection.refusals
+    ) or ("no reason was given",)

@@ -1,0 +1,60 @@
+"""What to type next, after a lock."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from envbuild.model.finding import Severity
+from envbuild.model.project import Layer
+from envbuild.model.report import Outcome
+
+if TYPE_CHECKING:
+    from envbuild.model.report import LockReport
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Invocation:
+    """How the command was called.
+
+    ``directory`` is the project folder as the user gave it. ``again`` is the same command, made
+    to write; ``complete`` is the same, made to fetch the hashes that are missing.
+    """
+
+    directory: str = "."
+    again: str = "envbuild lock"
+    complete: str = "envbuild lock --source live"
+
+
+def next_step(report: LockReport, invocation: Invocation) -> str:
+    """Return the command that follows from the report."""
+    if report.outcome in {Outcome.STALE, Outcome.WOULD_WRITE} or has_errors(report):
+        return invocation.again
+    if report.incomplete:
+        return invocation.complete
+    return install_command(report, directory=invocation.directory)
+
+
+def has_errors(report: LockReport) -> bool:
+    """Whether anything was found that will fail or compute on the wrong thing."""
+    return any(
+        finding.severity is Severity.ERROR
+        for target in report.targets
+        for finding in target.findings
+    )
+
+
+def install_command(report: LockReport, *, directory: str = ".") -> str:
+    """Return the command of uv that installs what was locked.
+
+    In layer "project" ``uv sync`` installs the default target; every other target, and every
+    target in layer "pip", is installed from its own file.
+    """
+    where = [] if directory == "." else ["--directory", directory]
+    names = [target.target for target in report.targets]
+    default = report.default_target
+    if report.layer is Layer.PROJECT and (not names or not default or default in names):
+        return shlex.join(["uv", *where, "sync"])
+    name = default if default in names or not names else names[0]
+    return shlex.join(["uv", *where, "pip", "sync", f"lockfiles/pylock.{name}.toml"])

@@ -1,0 +1,108 @@
+"""What the renderings share: the words for one target, without any layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from envbuild.model.finding import Severity
+from envbuild.model.stack import IndexPin, PypiPin, SourceBuild
+
+if TYPE_CHECKING:
+    from envbuild.model.finding import Finding
+    from envbuild.model.lock import TargetLock
+    from envbuild.model.report import TargetReport
+    from envbuild.model.stack import Candidate, Pin
+
+_WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN, Severity.NOTE)
+_NAMED = 5
+
+
+def headline(report: TargetReport) -> str:
+    """Return the whole target in one line, without its name."""
+    lock = report.lock
+    words = [torch_words(report.stack.candidate), f"Python {lock.python}", lock.platform]
+    return ", ".join([*words, f"for {gpu_words(lock)}" if gpu_words(lock) else "for the CPU"])
+
+
+def torch_words(candidate: Candidate) -> str:
+    """Return ``torch 2.7.0+cu128, CUDA 12.8``; a build of PyPI has no local version."""
+    version = candidate.torch.version
+    origin = "" if "+" in version else " from PyPI"
+    cuda = f"CUDA {candidate.cuda}" if candidate.cuda else "CPU"
+    return f"torch {version}{origin}, {cuda}"
+
+
+def gpu_words(lock: TargetLock) -> str:
+    """Return the GPUs with their compute capabilities, or nothing for a CPU target."""
+    if len(lock.gpus) != len(lock.capabilities):
+        names = ", ".join(lock.gpus)
+        capabilities = ", ".join(lock.capabilities)
+        return f"{names} ({capabilities})" if names and capabilities else names or capabilities
+    pairs = zip(lock.gpus, lock.capabilities, strict=True)
+    return ", ".join(
+        f"compute capability {capability}" if name == capability else f"{name} ({capability})"
+        for name, capability in pairs
+    )
+
+
+def locked_version(pin: Pin, lock: TargetLock) -> str:
+    """Return the version of a pin, taken from the lock where the pin leaves a choice."""
+    if isinstance(pin, IndexPin):
+        return pin.wheel.version
+    locked = {package.name: package.version for package in lock.packages}.get(pin.project)
+    if isinstance(pin, SourceBuild):
+        return pin.version or locked or "source"
+    return locked or pin.specifier or "any"
+
+
+def pin_reason(pin: Pin) -> str:
+    """Return why a pin was taken."""
+    replaces = f"stands for `{pin.replaces}`" if isinstance(pin, PypiPin) and pin.replaces else ""
+    compiled = "compiled on install" if isinstance(pin, SourceBuild) else ""
+    return "; ".join(part for part in (compiled, replaces, pin.reason) if part)
+
+
+def pin_rows(report: TargetReport) -> tuple[tuple[str, str, str], ...]:
+    """Return name, version and reason of torch and of every coupled package."""
+    torch = report.stack.candidate.torch
+    others = [pin for pin in report.stack.pins if pin.project != torch.project]
+    reason = next(
+        (pin_reason(p) for p in report.stack.pins if p.project == torch.project and p.reason), ""
+    )
+    return (
+        (torch.project, torch.version, reason),
+        *((pin.project, locked_version(pin, report.lock), pin_reason(pin)) for pin in others),
+    )
+
+
+def count_words(lock: TargetLock) -> str:
+    """Return how many packages there are, and which of them lack a hash."""
+    total = plural(len(lock.packages), "package")
+    missing = lock.unhashed
+    if not missing:
+        return f"{total}, all hashed"
+    names = ", ".join(f"`{package.name}`" for package in missing[:_NAMED])
+    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    return f"{total}, {len(missing)} without a hash: {names}{more}"
+
+
+def build_words(build: SourceBuild) -> str:
+    """Return a source build with the place its source comes from."""
+    version = f" {build.version}" if build.version else ""
+    origin = build.path or build.git
+    return f"{build.project}{version}" + (f" (from {origin})" if origin else "")
+
+
+def worst_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return the findings, errors first, otherwise in the order they were made."""
+    return tuple(sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity)))
+
+
+def notes_of(report: TargetReport) -> tuple[str, ...]:
+    """Return the notes of the stack and of the target, each once."""
+    return tuple(dict.fromkeys((*report.stack.notes, *report.notes)))
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 package``, ``2 packages``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
