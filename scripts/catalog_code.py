@@ -1,0 +1,64 @@
+"""GPU code found in real wheels, one entry for each file or release."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from catalog_text import DATE, read_facts
+from packaging.utils import canonicalize_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_NAME = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
+_MAIN = "libtorch_cuda.so"
+_MACHINE = re.compile(r"(x86_64|aarch64)\.whl$")
+
+
+def code_data(facts: Path) -> dict[str, Any]:
+    """Return GPU code by file name, and by release for files that were not examined.
+
+    Only `.nv_fatbin` counts: PTX in `__nv_relfatbin` is linker input that no driver compiles.
+    """
+    data = read_facts(facts, "archs.json")
+    files = {
+        name: _merged(objects, "the wheel's shared objects")
+        for name, objects in sorted({**data["nvidia"], **data["others"]}.items())
+    }
+    releases = {f"{_release(name)} {_MACHINE.search(name)[1]}": row for name, row in files.items()}  # type: ignore[index]
+    for name, sections in data["nccl"].items():
+        suffix, version = name.split("-", 1)
+        key = f"nvidia-nccl-{suffix}=={version} x86_64"
+        releases[key] = _merged({"libnccl.so.2": sections}, "libnccl.so.2 of the PyPI wheel")
+    for version, objects in data["torch"].items():
+        # NOTE: libtorch_cuda_linalg.so keeps old GPUs that the rest of torch no longer runs on
+        main = {_MAIN: objects[_MAIN]}
+        releases[f"torch=={version} x86_64"] = _merged(main, f"{_MAIN} of the PyPI wheel")
+    return {"files": files, "releases": dict(sorted(releases.items()))}
+
+
+def _release(filename: str) -> str:
+    project, version = filename.split("-")[:2]
+    return f"{canonicalize_name(project)}=={version}"
+
+
+def _merged(objects: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return the union over a wheel's own shared objects.
+
+    Bundled third-party libraries (`torchvision.libs/libnvjpeg`) speak for themselves only.
+    """
+    own = {path: found for path, found in objects.items() if ".libs/" not in path} or objects
+    names = {name for found in own.values() for name in found.get(".nv_fatbin", {})}
+    return {
+        "sass": _capabilities(names, "sm"),
+        "ptx": _capabilities(names, "compute"),
+        "source": f"read from {what}; {DATE}",
+    }
+
+
+def _capabilities(names: Iterable[str], kind: str) -> list[str]:
+    matches = [match for name in names if (match := _NAME.fullmatch(name)) and match[1] == kind]
+    found = sorted((int(match[2]), int(match[3]), match[4]) for match in matches)
+    return [f"{major}.{minor}{suffix}" for major, minor, suffix in found]

@@ -1,0 +1,43 @@
+"""Reading the fact files, and the wording of where a fact comes from."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+DATE = "2026-11-29"
+_MOST_SOURCES = 3
+# Numbers of one search tool's copies say nothing to a reader: the public place is named beside.
+_COPY_ID = re.compile(r"[,;]? ?\(?(find_string/)?(read_file|find_string|read) ids? [\d, ]+\)?")
+_COPY = re.compile(r"\((docs|pages|code) corpus;[^)]*\)")
+
+
+def read_facts(folder: Path, name: str) -> Any:  # noqa: ANN401  (the shape of each file differs)
+    """Return one fact file as plain values."""
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def clean(text: str) -> str:
+    """Return a source without what only its collector could look up."""
+    text = _COPY.sub("", _COPY_ID.sub("", text)).replace("()", "")
+    return re.sub(r"\s+", " ", text).replace(" )", ")").strip()
+
+
+def sources(names: Iterable[str]) -> str:
+    """Return the first few sources, sorted, and how many more there are."""
+    unique = sorted({clean(name) for name in names})
+    more = f" and {len(unique) - _MOST_SOURCES} more" if len(unique) > _MOST_SOURCES else ""
+    return ", ".join(unique[:_MOST_SOURCES]) + more
+
+
+def origin(*, observed: bool, kinds: Iterable[str], names: Iterable[str], requires: str) -> str:
+    """Return the sentence that tells where a wheel's facts come from."""
+    seen = " and ".join(sorted(set(kinds) - {"inferred"}))
+    found = f"{seen} ({sources(names)})" if seen else sources(names)
+    tail = f"; requirements: {clean(requires)}" if requires else ""
+    return f"{'observed' if observed else 'inferred'}: {found}{tail}"
