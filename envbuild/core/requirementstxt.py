@@ -10,10 +10,10 @@ from packaging.utils import canonicalize_name
 if TYPE_CHECKING:
     from envbuild.model.lock import Pinned, TargetLock
 
-_PYPI = "https://pypi.org/simple"
+PYPI_URL = "https://pypi.org/simple"
 
 
-def render_requirements(lock: TargetLock, *, default_index: str = _PYPI) -> str:
+def render_requirements(lock: TargetLock, *, default_index: str = PYPI_URL) -> str:
     """Render the strict pins with their hashes and the pages that serve them.
 
     Pages other than the default index stand as ``--find-links``: pip and uv then look there for

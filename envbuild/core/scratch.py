@@ -21,7 +21,6 @@ from envbuild.core.uvsettings import GROUP
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from envbuild.core.uvsettings import UvSettings
     from envbuild.model.project import Project
     from envbuild.model.target import Target
     from envbuild.model.wheel import IndexPage, WheelFile
@@ -149,11 +148,10 @@ def default_groups(project: Project) -> tuple[str, ...]:
     return tuple(name for name in names if name != GROUP)
 
 
-def is_trace_free(text: str) -> bool:
-    """Whether nothing of the scratch project is left in a text."""
-    return ROOT not in text
-
-
-def settings_note(settings: UvSettings) -> str:
-    """Say in one line what uv was bound to, for messages about an unsatisfiable set."""
-    return ", ".join(settings.constraints)
+def with_real_pages(text: str, index: ScratchIndex) -> str:
+    """Replace every address of the local index in a text of uv's by the real page's."""
+    for page in index.pages:
+        local = ScratchIndex.path(page)
+        for written in (f"file://{local}", local):
+            text = text.replace(f'"{written}"', f'"{without_credentials(page.url)}"')
+    return text

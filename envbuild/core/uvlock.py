@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
 
-from envbuild.core.redact import without_credentials
-from envbuild.core.scratch import ScratchIndex, stand_in_sha256
+from envbuild.core.scratch import stand_in_sha256, with_real_pages
 from envbuild.core.wheeltags import fits
 from envbuild.errors import WorldError
 
@@ -21,6 +20,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from envbuild.core.scratch import ScratchIndex
     from envbuild.model.lock import TargetLock
     from envbuild.model.target import Target
     from envbuild.model.wheel import WheelFile
@@ -48,10 +48,7 @@ def finish_uv_lock(
     given = {wheel.project for wheel in wheels}
     text = _METADATA.sub(lambda m: "" if canonicalize_name(m[1]) in given else m[0], text)
     text = text.replace("[manifest]\n\n[[package]]", "[[package]]")
-    for page in index.pages:
-        local = ScratchIndex.path(page)
-        for written in (f"file://{local}", local):
-            text = text.replace(f'"{written}"', f'"{without_credentials(page.url)}"')
+    text = with_real_pages(text, index)
     for wheel in wheels:
         text = text.replace(f', hash = "sha256:{stand_in_sha256(wheel.url)}"', "")
     text = _REQUIRES_PYTHON.sub(f'requires-python = "{requires_python}"', text, count=1)

@@ -1,0 +1,246 @@
+"""One stack, tried on one target: resolve it with uv, prove it, and finish its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from packaging.requirements import Requirement
+
+from envbuild.commands.request import request_for
+from envbuild.core.pylock import exported_packages
+from envbuild.core.redact import without_credentials
+from envbuild.core.requirementstxt import PYPI_URL
+from envbuild.core.scratch import scratch_index, stand_in_sha256, with_real_pages
+from envbuild.core.uvlock import finish_uv_lock
+from envbuild.core.verify import verify
+from envbuild.errors import WorldError
+from envbuild.model.finding import Severity
+from envbuild.model.lock import TargetLock
+from envbuild.model.report import TargetReport
+from envbuild.model.resolution import Resolution, Unavailable, Unsatisfiable
+from envbuild.model.stack import IndexPin, PypiPin, Refusal
+from envbuild.model.wheel import PageKind
+from envbuild.providers.registry import COUPLED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from envbuild.commands.locktarget import TargetLocker
+    from envbuild.commands.request import Preferences
+    from envbuild.core.scratch import ScratchIndex
+    from envbuild.model.finding import Finding
+    from envbuild.model.lock import Pinned
+    from envbuild.model.stack import Stack
+    from envbuild.model.target import Target
+    from envbuild.model.wheel import WheelFile
+
+    Requires: TypeAlias = Mapping[WheelFile, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockedTarget:
+    """A target with its locked set, and uv.lock where the target is the project's own."""
+
+    target: Target
+    report: TargetReport
+    uv_lock: str | None
+    default_index: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One stack, tried on one target."""
+
+    locker: TargetLocker
+    target: Target
+    stack: Stack
+    preferences: Preferences
+
+    def run(self) -> LockedTarget | Refusal | tuple[Requirement, ...]:
+        """Resolve, prove and finish the stack.
+
+        Returns a Refusal where it cannot be, and the coupled packages that only uv's answer
+        showed where the stack has to be chosen anew with them.
+        """
+        requires = self._requirements()
+        if isinstance(requires, Refusal):
+            return requires
+        index = scratch_index(requires)
+        resolution = self._resolve(index, requires)
+        if isinstance(resolution, Unsatisfiable):
+            return Refusal(project="uv", reason=resolution.reason, excludes="the requirements")
+        packages = self._packages(resolution, index, requires)
+        unforeseen = self._unforeseen(packages)
+        if unforeseen:
+            return unforeseen
+        lock = self._target_lock(packages)
+        findings = verify(self.stack, lock, self.target, self.locker.facts)
+        wrong = [finding for finding in findings if finding.severity is Severity.ERROR]
+        if wrong:
+            reason = "; ".join(f"{finding.message} ({finding.code})" for finding in wrong)
+            return Refusal(project=wrong[0].subject, reason=reason)
+        return self._finished(self._hashed(lock, requires), findings, resolution, index, requires)
+
+    def _requirements(self) -> dict[WheelFile, tuple[str, ...]] | Refusal:
+        requires: dict[WheelFile, tuple[str, ...]] = {}
+        for pin in self.stack.pins:
+            if isinstance(pin, IndexPin):
+                needs = self.locker.source.requires_dist(pin.wheel)
+                if needs is None:
+                    host = urlsplit(pin.wheel.url).hostname
+                    return Refusal(
+                        project=pin.project,
+                        reason=f"what {pin.requirement} requires is not known, and {host} is "
+                        "not reached to read it",
+                    )
+                requires[pin.wheel] = needs
+        return requires
+
+    def _resolve(self, index: ScratchIndex, requires: Requires) -> Resolution | Unsatisfiable:
+        """Ask uv; first without the network where that may confirm what is locked already."""
+        locker = self.locker
+        request = request_for(
+            locker.project, self.stack, self.preferences, index=index, requires=requires
+        )
+        if locker.offline or (self.preferences.keeps_all and self.preferences.lock_on_disk()):
+            locker.reporter.phase(f"{self.target.name}: confirm with uv")
+            answer = locker.resolver.resolve(replace(request, offline=True))
+            if locker.offline:
+                return _offline_answer(answer)
+            if isinstance(answer, Resolution) and self._confirms(answer):
+                return answer
+        locker.reporter.phase(f"{self.target.name}: resolve with uv")
+        answer = locker.resolver.resolve(request)
+        if isinstance(answer, Unavailable):
+            raise WorldError(answer.reason)
+        return answer
+
+    def _confirms(self, answer: Resolution) -> bool:
+        before = self.preferences.lock_on_disk()
+        packages = exported_packages(answer.pylock, self.target)
+        return before is not None and {p.name: p.version for p in packages} == {
+            p.name: p.version.partition("+")[0] if p.direct else p.version for p in before.packages
+        }
+
+    def _packages(
+        self, resolution: Resolution, index: ScratchIndex, requires: Requires
+    ) -> tuple[Pinned, ...]:
+        """Return the resolved set with what is known of the wheels of the stack."""
+        wheels = {without_credentials(wheel.url): wheel for wheel in requires}
+        packages = exported_packages(with_real_pages(resolution.pylock, index), self.target)
+        return tuple(_known(p, wheels.get(p.artifacts[0].url)) for p in packages)
+
+    def _unforeseen(self, packages: tuple[Pinned, ...]) -> tuple[Requirement, ...]:
+        known = {pin.project for pin in self.stack.pins}
+        known |= {p.replaces for p in self.stack.pins if isinstance(p, PypiPin) and p.replaces}
+        names = {package.name for package in packages}
+        return tuple(Requirement(name) for name in sorted((names & COUPLED) - known))
+
+    def _target_lock(self, packages: tuple[Pinned, ...]) -> TargetLock:
+        target, cuda = self.target, self.stack.candidate.cuda
+        return TargetLock(
+            target=target.name,
+            python=target.python,
+            platform=target.platform.value,
+            packages=packages,
+            gpus=tuple(gpu.name for gpu in target.gpus),
+            capabilities=tuple(sorted({str(gpu.capability) for gpu in target.gpus})),
+            cuda=None if cuda is None else str(cuda),
+            builds=self.stack.builds,
+        )
+
+    def _hashed(self, lock: TargetLock, requires: Requires) -> TargetLock:
+        """Compute the hashes that no index publishes.
+
+        Raises WorldError where one cannot be had and an incomplete lock was not asked for.
+        """
+        wheels = {without_credentials(wheel.url): wheel for wheel in requires}
+        packages = tuple(
+            package if package.hashed else self._with_hash(package, wheels)
+            for package in lock.packages
+        )
+        lock = replace(lock, packages=packages)
+        if lock.unhashed and not self.locker.allow_unhashed:
+            raise _unhashed_error(lock)
+        return lock
+
+    def _with_hash(self, package: Pinned, wheels: Mapping[str, WheelFile]) -> Pinned:
+        artifact = package.artifacts[0]
+        wheel = wheels.get(artifact.url)
+        digest = None if wheel is None else self.locker.source.sha256(wheel)
+        return replace(package, artifacts=(replace(artifact, sha256=digest),))
+
+    def _finished(
+        self,
+        lock: TargetLock,
+        findings: tuple[Finding, ...],
+        resolution: Resolution,
+        index: ScratchIndex,
+        requires: Requires,
+    ) -> LockedTarget:
+        return LockedTarget(
+            target=self.target,
+            report=TargetReport(
+                target=self.target.name,
+                stack=self.stack,
+                lock=lock,
+                findings=findings,
+                notes=self.stack.notes,
+            ),
+            uv_lock=self._uv_lock(resolution, index, requires, lock),
+            default_index=without_credentials(self.locker.project.indexes.pypi or PYPI_URL),
+        )
+
+    def _uv_lock(
+        self, resolution: Resolution, index: ScratchIndex, requires: Requires, lock: TargetLock
+    ) -> str | None:
+        if not self.preferences.own:
+            return None
+        text = resolution.uv_lock
+        for package in lock.packages:
+            for artifact in package.artifacts:
+                if artifact.sha256 is not None:
+                    text = text.replace(stand_in_sha256(artifact.url), artifact.sha256)
+        return finish_uv_lock(
+            text,
+            index=index,
+            wheels=requires,
+            requires_python=self.locker.project.requires_python or "",
+            target=self.target,
+        )
+
+
+def _known(package: Pinned, wheel: WheelFile | None) -> Pinned:
+    """Return the package with the hash and page of its wheel in the place of stand-ins."""
+    if wheel is None:
+        return package
+    artifact = replace(package.artifacts[0], sha256=wheel.sha256, size=wheel.size)
+    return replace(
+        package,
+        artifacts=(artifact,),
+        flat=wheel.page.flat,
+        direct=wheel.page.kind is PageKind.FLASH_ATTN,
+    )
+
+
+def _unhashed_error(lock: TargetLock) -> WorldError:
+    hosts = {urlsplit(a.url).hostname or "" for p in lock.unhashed for a in p.artifacts}
+    names = ", ".join(f"{package.name}=={package.version}" for package in lock.unhashed)
+    return WorldError(
+        f"no sha256 is known for {names}, and {', '.join(sorted(hosts))} is not reached to "
+        "compute it",
+        hint="lock where that host is reached, name a mirror in [tool.envbuild.indexes], or "
+        "write an incomplete lock with `--allow-unhashed`",
+    )
+
+
+def _offline_answer(answer: Resolution | Unsatisfiable | Unavailable) -> Resolution | Unsatisfiable:
+    if isinstance(answer, Unavailable):
+        raise WorldError(
+            f"offline, and uv's cache does not hold what is needed: {answer.reason}",
+            hint="run `envbuild lock` once without `--offline`",
+        )
+    return answer

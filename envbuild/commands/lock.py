@@ -1,0 +1,154 @@
+"""`envbuild lock`: read, solve, resolve, prove, compare, and write all files or none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from envbuild.commands.lockfiles import changes_of, texts_of
+from envbuild.commands.locktarget import TargetLocker
+from envbuild.core.projectfile import parse_project, requirement_files_named
+from envbuild.errors import InputError
+from envbuild.model.project import Layer
+from envbuild.model.report import LockReport, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from envbuild.commands.attempt import LockedTarget
+    from envbuild.model.project import Project
+    from envbuild.model.target import Target
+    from envbuild.ports import Facts, Files, Reporter, Resolver, WheelSource
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockOptions:
+    """What the user asked of `envbuild lock`.
+
+    ``directory`` holds pyproject.toml. ``targets`` empty means all of them. ``upgrade`` drops
+    every version locked before, ``upgrade_packages`` those of the packages named.
+    """
+
+    directory: Path
+    targets: tuple[str, ...] = ()
+    check: bool = False
+    dry_run: bool = False
+    upgrade: bool = False
+    upgrade_packages: tuple[str, ...] = ()
+    offline: bool = False
+    allow_unhashed: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def writes(self) -> bool:
+        """Whether files may be written."""
+        return not (self.check or self.dry_run)
+
+
+def lock(
+    options: LockOptions,
+    *,
+    source: WheelSource,
+    facts: Facts,
+    resolver: Resolver,
+    files: Files,
+    reporter: Reporter,
+) -> LockReport:
+    """Lock the targets of a project.
+
+    Raises InputError for what the user must change, RefusedError when nothing fits, WorldError
+    when uv, an index or the disk fails; in each case no file was written.
+    """
+    project = read_project(files, options.environ)
+    targets = _selected(project, options.targets)
+    if options.writes:
+        files.check_writable()
+    locker = TargetLocker(
+        project=project,
+        upgrade=options.upgrade,
+        upgrade_packages=frozenset(map(canonicalize_name, options.upgrade_packages)),
+        offline=options.offline,
+        allow_unhashed=options.allow_unhashed or options.check,
+        source=source,
+        facts=facts,
+        resolver=resolver,
+        files=files,
+        reporter=reporter,
+    )
+    locked = [locker.lock(target) for target in targets]
+    return _concluded(options, project, locked, facts=facts, files=files, source=source)
+
+
+def read_project(files: Files, environ: Mapping[str, str]) -> Project:
+    """Read and validate the project of a folder; raises InputError with every problem."""
+    text = files.read("pyproject.toml")
+    if text is None:
+        raise InputError(
+            f"no `pyproject.toml` in `{files.root}`", hint="run it in the project's folder"
+        )
+    named = {name: files.read(name) for name in requirement_files_named(text)}
+    found = {name: content for name, content in named.items() if content is not None}
+    project = parse_project(text, requirement_files=found, environ=environ)
+    if project.layer is Layer.PROJECT:
+        _check_layer(project, files)
+    return project
+
+
+def _check_layer(project: Project, files: Files) -> None:
+    if files.exists("uv.toml"):
+        raise InputError(
+            "`uv.toml` lies beside pyproject.toml, and uv then ignores all of [tool.uv]",
+            hint='move its settings to [tool.uv] in pyproject.toml, or set `layer = "pip"`',
+        )
+    if project.requires_python is None:
+        python = project.targets[0].python
+        raise InputError(
+            "`project.requires-python` is missing, without it uv.lock depends on the machine",
+            hint=f'add `requires-python = "=={python}.*"` to [project]',
+        )
+
+
+def _selected(project: Project, names: tuple[str, ...]) -> tuple[Target, ...]:
+    known = {target.name: target for target in project.targets}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"no target `{name}` in pyproject.toml",
+                hint=f"the targets are {', '.join(f'`{known_name}`' for known_name in known)}",
+            )
+    return tuple(target for target in project.targets if not names or target.name in names)
+
+
+def _concluded(  # noqa: PLR0913
+    options: LockOptions,
+    project: Project,
+    locked: list[LockedTarget],
+    *,
+    facts: Facts,
+    files: Files,
+    source: WheelSource,
+) -> LockReport:
+    texts = texts_of(project, locked)
+    stale = {path: text for path, text in texts.items() if files.read(path) != text}
+    report = LockReport(
+        outcome=_outcome(options, stale),
+        source=getattr(source, "said", ""),
+        layer=project.layer,
+        targets=tuple(one.report for one in locked),
+        changes=tuple(changes_of(project, locked, stale, files=files, facts=facts)),
+        files=tuple(stale),
+    )
+    if report.outcome is Outcome.WRITTEN:
+        files.write_all(stale)
+    return report
+
+
+def _outcome(options: LockOptions, stale: Mapping[str, str]) -> Outcome:
+    if options.check:
+        return Outcome.STALE if stale else Outcome.FRESH
+    if not stale:
+        return Outcome.UNCHANGED
+    return Outcome.WOULD_WRITE if options.dry_run else Outcome.WRITTEN

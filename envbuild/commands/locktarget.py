@@ -1,0 +1,86 @@
+"""Lock one target: try stacks best first until uv resolves one and the facts prove it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from envbuild.commands.attempt import Attempt, LockedTarget
+from envbuild.commands.request import Preferences
+from envbuild.model.project import Layer
+from envbuild.model.stack import Refusal
+from envbuild.providers.solve import solve
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+    from envbuild.model.project import Project
+    from envbuild.model.target import Target
+    from envbuild.ports import Facts, Files, Reporter, Resolver, WheelSource
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TargetLocker:
+    """What every target of one run shares.
+
+    ``upgrade`` drops every version locked before, ``upgrade_packages`` those of the packages
+    named.
+    """
+
+    project: Project
+    upgrade: bool
+    upgrade_packages: frozenset[str]
+    offline: bool
+    allow_unhashed: bool
+    source: WheelSource
+    facts: Facts
+    resolver: Resolver
+    files: Files
+    reporter: Reporter
+
+    def lock(self, target: Target) -> LockedTarget:
+        """Lock a target.
+
+        Raises RefusedError when no stack fits, WorldError when uv, an index or a hash fails.
+        """
+        found: tuple[Requirement, ...] = ()
+        while True:
+            answer = self._try_stacks(target, found)
+            if isinstance(answer, LockedTarget):
+                return answer
+            found = (*found, *answer)
+
+    def _try_stacks(
+        self, target: Target, found: tuple[Requirement, ...]
+    ) -> LockedTarget | tuple[Requirement, ...]:
+        """Return the locked target, or coupled packages that only uv's answer showed."""
+        solutions = solve(
+            self.project, target, source=self.source, facts=self.facts, extra_wanted=found
+        )
+        preferences = self._preferences(target)
+        for number, stack in enumerate(solutions, 1):
+            self.reporter.candidate(f"{target.name}: {stack.candidate.label}", number)
+            attempt = Attempt(locker=self, target=target, stack=stack, preferences=preferences)
+            answer = attempt.run()
+            if isinstance(answer, Refusal):
+                solutions.reject(stack, answer)
+            elif isinstance(answer, tuple):
+                return answer
+            else:
+                report = replace(answer.report, rejections=solutions.rejections)
+                return replace(answer, report=report)
+        raise solutions.impossible()
+
+    def _preferences(self, target: Target) -> Preferences:
+        return Preferences(
+            target=target,
+            own=self.is_default(target),
+            files=self.files,
+            reporter=self.reporter,
+            upgrade=self.upgrade,
+            upgrade_packages=self.upgrade_packages,
+        )
+
+    def is_default(self, target: Target) -> bool:
+        """Whether the target's set also goes to uv.lock."""
+        return self.project.layer is Layer.PROJECT and target.name == self.project.default_target

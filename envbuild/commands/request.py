@@ -1,0 +1,104 @@
+"""What uv is asked for one stack, and which versions it shall prefer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from envbuild.core.pylock import read_target_lock
+from envbuild.core.pyprojectedit import edit_pyproject
+from envbuild.core.redact import credentials_of
+from envbuild.core.scratch import scratch_pyproject, target_pyproject
+from envbuild.core.uvlock import preferences_lock, versions_in, without_packages
+from envbuild.core.uvsettings import settings_for
+from envbuild.errors import EnvbuildError
+from envbuild.model.resolution import ResolveRequest
+from envbuild.providers.registry import COUPLED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from envbuild.core.scratch import ScratchIndex
+    from envbuild.model.lock import TargetLock
+    from envbuild.model.project import Project
+    from envbuild.model.stack import Stack
+    from envbuild.model.target import Target
+    from envbuild.model.wheel import WheelFile
+    from envbuild.ports import Files, Reporter
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preferences:
+    """What was locked before, as far as it is to be kept.
+
+    ``own`` is True where the target's set also goes to uv.lock.
+    """
+
+    target: Target
+    own: bool
+    files: Files
+    reporter: Reporter
+    upgrade: bool
+    upgrade_packages: frozenset[str]
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether no package is to be upgraded."""
+        return not self.upgrade and not self.upgrade_packages
+
+    def uv_lock(self) -> str | None:
+        """Return the versions to prefer as a uv.lock, or None where there are none."""
+        if self.upgrade:
+            return None
+        if not self.own:
+            lock = self.lock_on_disk()
+            return None if lock is None else preferences_lock(lock, without=self.upgrade_packages)
+        text = self.files.read("uv.lock")
+        try:
+            if text is not None:
+                versions_in(text)
+        except EnvbuildError as error:
+            self.reporter.note(f"{error.message}; it is written anew")
+            return None
+        return None if text is None else without_packages(text, self.upgrade_packages)
+
+    def lock_on_disk(self) -> TargetLock | None:
+        """Return the target's lock as it lies on disk, or None where there is no valid one."""
+        path = f"lockfiles/pylock.{self.target.name}.toml"
+        text = self.files.read(path)
+        try:
+            return None if text is None else read_target_lock(text, path=path)
+        except EnvbuildError:
+            return None
+
+
+def request_for(
+    project: Project,
+    stack: Stack,
+    preferences: Preferences,
+    *,
+    index: ScratchIndex,
+    requires: Mapping[WheelFile, tuple[str, ...]],
+) -> ResolveRequest:
+    """Build the scratch project that asks uv for a stack."""
+    target, own = preferences.target, preferences.own
+    base = project.text if own else target_pyproject(project, target)
+    text = edit_pyproject(base, settings_for(project, target, stack), coupled=COUPLED)
+    files = [("pyproject.toml", scratch_pyproject(text, index, requires)), *index.files]
+    preferred = preferences.uv_lock()
+    if preferred is not None:
+        files.append(("uv.lock", preferred))
+    return ResolveRequest(
+        files=tuple(files),
+        beside=preferences.files.root if own else None,
+        export_extras=target.extras if own else (),
+        export_groups=target.groups if own else (),
+        credentials=_credentials(project),
+    )
+
+
+def _credentials(project: Project) -> tuple[tuple[str, str], ...]:
+    found = credentials_of(project.indexes.pypi or "")
+    if found is None:
+        return ()
+    return (("UV_INDEX_PYPI_USERNAME", found[0]), ("UV_INDEX_PYPI_PASSWORD", found[1]))
