@@ -1,0 +1,230 @@
+"""Every build of torch that a target could take, best first, and why the others could not."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from envbuild.core.archs import Coverage, coverage, describe
+from envbuild.core.context import fitting
+from envbuild.core.indexpages import pypi_page, pytorch_page
+from envbuild.core.wanted import accepts
+from envbuild.core.wheeltags import local_of, public_of
+from envbuild.model.cuda import CudaVersion
+from envbuild.model.stack import Candidate, Refusal, Rejection
+from envbuild.model.target import Platform
+from envbuild.model.wheel import PageKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    from packaging.specifiers import SpecifierSet
+
+    from envbuild.core.context import Context
+    from envbuild.model.cuda import ComputeCapability
+    from envbuild.model.facts import DeviceCode, TorchBuild
+    from envbuild.model.wheel import IndexPage, WheelFile
+    from envbuild.ports import Facts
+
+    Order: TypeAlias = tuple[bool, Version, CudaVersion, bool, bool]
+
+_CUDA_KEY = re.compile(r"cu\d{3}")
+# The first torch whose aarch64 wheel on PyPI is a CUDA build (METADATA of the PyPI wheels,
+# 2026-11-29: 2.8.0 to 2.10.0 require no nvidia package, 2.11.0 requires CUDA 13's).
+PYPI_AARCH64_CUDA_SINCE = Version("2.11.0")
+_NO_CUDA = CudaVersion(major=0, minor=0)
+
+
+def candidates(context: Context) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+    """Return the builds that fit, best first, and those that do not, with reasons.
+
+    Newest torch first, then the newest CUDA, then a build whose hash is known, then the build
+    of PyTorch's index before PyPI's. Builds that a GPU only runs by JIT come after all others.
+    A page that the target's `cuda` or `driver` excludes is not fetched, so its builds are in
+    neither answer.
+    """
+    taken: list[Candidate] = []
+    rejected: list[Rejection] = []
+    for candidate in (*_index_builds(context), *_pypi_builds(context)):
+        refusal = _refusal(candidate, context)
+        if refusal is None:
+            taken.append(candidate)
+        else:
+            rejected.append(Rejection(candidate=candidate, refusals=(refusal,)))
+    taken.sort(key=lambda candidate: _order(candidate, context), reverse=True)
+    rejected.sort(key=lambda rejection: _order(rejection.candidate, context), reverse=True)
+    return tuple(taken), tuple(rejected)
+
+
+def coverage_notes(candidate: Candidate, context: Context) -> tuple[str, ...]:
+    """Return what the user must know about how the target's GPUs run a candidate."""
+    if not context.target.gpus:
+        return ()
+    code = torch_code(candidate, context)
+    if code is None:
+        return (f"the GPU code of {candidate.label} is not known",)
+    return tuple(
+        f"{candidate.label} has {describe(code)}: {gpu.sm} runs it by JIT only"
+        for gpu in capabilities(context)
+        if coverage(code, gpu, cuda=candidate.cuda) is Coverage.JIT
+    )
+
+
+def torch_code(candidate: Candidate, context: Context) -> DeviceCode | None:
+    """Return the GPU code of a build of torch on the target's platform, or None if unknown."""
+    return known_torch_code(context.facts, candidate.torch, candidate.cuda, context.target.platform)
+
+
+def known_torch_code(
+    facts: Facts, torch: WheelFile, cuda: CudaVersion | None, platform: Platform
+) -> DeviceCode | None:
+    """Return the GPU code of a torch wheel: of its build, else of this very file."""
+    build = facts.torch_build(public_of(torch.version), cuda)
+    code: DeviceCode | None = None
+    if build is not None:
+        code = build.code_x86_64 if platform is Platform.LINUX_X86_64 else build.code_aarch64
+    return code if code is not None else facts.device_code(torch.filename)
+
+
+def capabilities(context: Context) -> tuple[ComputeCapability, ...]:
+    """Return the compute capabilities of the target's GPUs, each once, in the user's order."""
+    return tuple(dict.fromkeys(gpu.capability for gpu in context.target.gpus))
+
+
+def belongs(wheel: WheelFile, accelerator: str) -> bool:
+    """Whether a wheel on a page of PyTorch's index is a build for that page's accelerator.
+
+    Each page also lists the wheels at the root of the index, which are other builds. Old aarch64
+    builds carry no local version; the folder they lie in tells what they are.
+    """
+    local = local_of(wheel.version)
+    return local == accelerator or (not local and f"/{accelerator}/" in wheel.url)
+
+
+def cuda_allowed(cuda: CudaVersion | None, context: Context) -> bool:
+    """Whether the target's `cuda` and `driver` admit a CUDA version; the CPU build is None."""
+    target = context.target
+    if cuda is None or target.is_cpu:
+        return cuda is None and target.is_cpu
+    if target.cuda is not None and not target.cuda.contains(str(cuda)):
+        return False
+    needed = context.facts.minimum_driver(cuda, target.platform)
+    oldest = oldest_driver(target.driver)
+    return needed is None or oldest is None or Version(needed) <= oldest
+
+
+def oldest_driver(driver: SpecifierSet | None) -> Version | None:
+    """Return the oldest driver that a specifier admits; None when it names no lower bound."""
+    bounds = [
+        Version(spec.version.removesuffix(".*"))
+        for spec in driver or ()
+        if spec.operator in (">=", ">", "==", "~=")
+    ]
+    return max(bounds, default=None)
+
+
+def _index_builds(context: Context) -> Iterator[Candidate]:
+    for accelerator, cuda in _accelerators(context):
+        page = pytorch_page(context.indexes, accelerator)
+        for wheel in _torch_wheels(context, page) if page else ():
+            if belongs(wheel, accelerator):
+                yield Candidate(torch=wheel, cuda=cuda)
+
+
+def _accelerators(context: Context) -> Iterator[tuple[str, CudaVersion | None]]:
+    if context.target.is_cpu:
+        yield "cpu", None
+        return
+    for key in context.facts.pages(PageKind.PYTORCH):
+        if _CUDA_KEY.fullmatch(key) and cuda_allowed(cuda := CudaVersion.parse(key), context):
+            yield key, cuda
+
+
+def _torch_wheels(context: Context, page: IndexPage) -> Iterator[WheelFile]:
+    wanted_torch = context.target.torch
+    asks_early = any(spec.prereleases for spec in wanted_torch or ())
+    for wheel in fitting(context, page, "torch"):
+        early = Version(wheel.version).is_prerelease and not asks_early
+        named = wanted_torch is None or wanted_torch.contains(wheel.version, prereleases=True)
+        if named and not early and accepts(context.wanted, "torch", wheel.version):
+            yield wheel
+
+
+def _pypi_builds(context: Context) -> Iterator[Candidate]:
+    if context.target.is_cpu and context.indexes.pytorch is not None:
+        return
+    for wheel in _torch_wheels(context, pypi_page(context.indexes)):
+        cuda = pypi_cuda(wheel, context)
+        if cuda is None or context.target.is_cpu or cuda_allowed(cuda, context):
+            yield Candidate(torch=wheel, cuda=cuda)
+
+
+def pypi_cuda(wheel: WheelFile, context: Context) -> CudaVersion | None:
+    """Return the CUDA of a torch wheel on PyPI: by the facts, else by its requirements.
+
+    None means a CPU build.
+    """
+    for build in context.facts.torch_builds():
+        if build.torch == wheel.version and on_pypi(build, context.target.platform):
+            return build.cuda
+    aarch64 = context.target.platform is Platform.LINUX_AARCH64
+    if aarch64 and Version(wheel.version) < PYPI_AARCH64_CUDA_SINCE:
+        return None
+    return _required_cuda(context.source.requires_dist(wheel) or ())
+
+
+def on_pypi(build: TorchBuild, platform: Platform) -> bool:
+    """Whether a build is the one that PyPI serves to a platform."""
+    return build.on_pypi if platform is Platform.LINUX_X86_64 else build.on_pypi_aarch64
+
+
+def _required_cuda(requires: tuple[str, ...]) -> CudaVersion | None:
+    for text in requires:
+        requirement = Requirement(text)
+        name = canonicalize_name(requirement.name)
+        if name == "cuda-toolkit" or name.startswith("nvidia-cuda-runtime"):
+            for spec in requirement.specifier:
+                return CudaVersion.parse(".".join(spec.version.split(".")[:2]))
+    return None
+
+
+def _refusal(candidate: Candidate, context: Context) -> Refusal | None:
+    if context.target.is_cpu:
+        return None
+    if candidate.cuda is None:
+        where = context.target.platform.value
+        reason = f"torch {candidate.public} from PyPI is a CPU build on {where}"
+        return Refusal(project="torch", reason=reason, excludes="gpus")
+    code = torch_code(candidate, context)
+    if code is None:
+        return None
+    missing = [
+        gpu
+        for gpu in capabilities(context)
+        if coverage(code, gpu, cuda=candidate.cuda) is Coverage.NONE
+    ]
+    if not missing:
+        return None
+    names = ", ".join(gpu.sm for gpu in missing)
+    reason = f"{candidate.label} has no code for {names}: {describe(code)}"
+    return Refusal(project="torch", reason=reason, excludes="gpus")
+
+
+def _order(candidate: Candidate, context: Context) -> Order:
+    code = torch_code(candidate, context)
+    native = code is None or all(
+        coverage(code, gpu, cuda=candidate.cuda) is not Coverage.JIT
+        for gpu in capabilities(context)
+    )
+    return (
+        native,
+        Version(candidate.public),
+        candidate.cuda or _NO_CUDA,
+        candidate.torch.sha256 is not None,
+        candidate.torch.page.kind is PageKind.PYTORCH,
+    )

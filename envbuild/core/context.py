@@ -1,0 +1,58 @@
+"""Everything one solve looks at: the target, what is wanted, and where facts come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from envbuild.core.wanted import wanted_for
+from envbuild.core.wheeltags import best_by_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from packaging.requirements import Requirement
+
+    from envbuild.core.wanted import Wanted
+    from envbuild.model.project import BuildSpec, IndexUrls, Project
+    from envbuild.model.target import Target
+    from envbuild.model.wheel import IndexPage, WheelFile
+    from envbuild.ports import Facts, WheelSource
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """The inputs of one solve; ``wanted`` and ``builds`` are keyed by canonical name."""
+
+    target: Target
+    wanted: Wanted
+    builds: Mapping[str, BuildSpec]
+    indexes: IndexUrls
+    source: WheelSource
+    facts: Facts
+
+
+def context_for(
+    project: Project,
+    target: Target,
+    *,
+    source: WheelSource,
+    facts: Facts,
+    extra: Iterable[Requirement] = (),
+) -> Context:
+    """Return the context of a project on one of its targets."""
+    return Context(
+        target=target,
+        wanted=wanted_for(project, target, extra),
+        builds={canonicalize_name(spec.name): spec for spec in project.builds},
+        indexes=project.indexes,
+        source=source,
+        facts=facts,
+    )
+
+
+def fitting(context: Context, page: IndexPage, project: str) -> tuple[WheelFile, ...]:
+    """Return the best wheel of each version that fits the target, newest version first."""
+    return best_by_version(context.source.wheels(page, project), context.target)

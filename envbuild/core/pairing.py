@@ -1,0 +1,47 @@
+"""Which torch a release of a coupled package works with, by facts before metadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from envbuild.core.wheeltags import public_of
+
+if TYPE_CHECKING:
+    from envbuild.ports import Facts
+
+
+def torch_for(
+    facts: Facts, project: str, version: str, requires_dist: tuple[str, ...] | None = None
+) -> SpecifierSet | None:
+    """Return the torch releases that a release of a project works with; None if not known.
+
+    A fact comes before the metadata, which for some releases admits a torch whose symbols the
+    release cannot find, and for others names no torch at all.
+    """
+    pairing = facts.pairing(project, public_of(version))
+    if pairing is not None:
+        try:
+            return SpecifierSet(pairing.torch)
+        except InvalidSpecifier:
+            return None
+    return _declared(requires_dist or ())
+
+
+def pairs(specifier: SpecifierSet | None, torch: str) -> bool:
+    """Whether a specifier, if any is known, admits a torch; an unknown one does not."""
+    return specifier is not None and specifier.contains(public_of(torch), prereleases=True)
+
+
+def _declared(requires_dist: tuple[str, ...]) -> SpecifierSet | None:
+    for text in requires_dist:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if canonicalize_name(requirement.name) == "torch" and requirement.specifier:
+            return requirement.specifier
+    return None

@@ -1,0 +1,133 @@
+"""Whether a wheel fits a target, judged by its file name alone, and which of several is best."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias
+
+    from packaging.tags import Tag
+
+    from envbuild.model.target import Target
+    from envbuild.model.wheel import WheelFile
+
+Rank: TypeAlias = "tuple[int, int, tuple[int, str]]"
+
+_PLATFORM = re.compile(r"(?:linux|manylinux(?:1|2010|2014|_\d+_\d+))_(?P<machine>x86_64|aarch64)")
+_INTERPRETER = re.compile(r"(?P<kind>cp|py)(?P<major>\d)(?P<minor>\d*)")
+
+
+@cache
+def _parsed(filename: str) -> tuple[tuple[int, str], frozenset[Tag]] | None:
+    try:
+        _, _, build, tags = parse_wheel_filename(filename)
+    except (InvalidWheelFilename, InvalidVersion):
+        return None
+    return (build or (0, "")), tags
+
+
+@cache
+def _tag_rank(tag: Tag, python: str, machine: str) -> tuple[int, int] | None:
+    if not _platform_fits(tag.platform, machine):
+        return None
+    match = _INTERPRETER.fullmatch(tag.interpreter)
+    major, minor = (int(part) for part in python.split("."))
+    if match is None or int(match["major"]) != major:
+        return None
+    named = int(match["minor"]) if match["minor"] else None
+    if match["kind"] == "cp" and tag.abi in (tag.interpreter, "none"):
+        return (3, minor) if named == minor else None
+    if tag.abi not in ("abi3", "none") or (named is not None and named > minor):
+        return None
+    return (2 if tag.abi == "abi3" else 1), named or 0
+
+
+def _platform_fits(platform: str, machine: str) -> bool:
+    match = _PLATFORM.fullmatch(platform)
+    return platform == "any" or (match is not None and match["machine"] == machine)
+
+
+def rank(filename: str, target: Target) -> Rank | None:
+    """Return how well a wheel fits, for comparison; None when it does not fit.
+
+    An interpreter's own wheel beats a stable-ABI one, which beats a pure one; among equals the
+    highest build tag wins, as in pip and uv.
+    """
+    parsed = _parsed(filename)
+    if parsed is None:
+        return None
+    build, tags = parsed
+    ranks = (_tag_rank(tag, target.python, target.platform.machine) for tag in tags)
+    best_tag = max((r for r in ranks if r is not None), default=None)
+    return None if best_tag is None else (*best_tag, build)
+
+
+def fits(filename: str, target: Target) -> bool:
+    """Whether a wheel of this name can be installed on the target."""
+    return rank(filename, target) is not None
+
+
+def best(wheels: Iterable[WheelFile], target: Target) -> WheelFile | None:
+    """Return the wheel that installers would take for the target, or None if none fits.
+
+    Yanked files and those whose Requires-Python excludes the target do not count.
+    """
+    ranked = [
+        (found, wheel.sha256 is not None, wheel.filename, wheel)
+        for wheel in wheels
+        if not wheel.yanked
+        and (found := rank(wheel.filename, target)) is not None
+        and python_allowed(wheel.requires_python, target)
+    ]
+    return max(ranked, key=lambda entry: entry[:3])[3] if ranked else None
+
+
+def best_by_version(wheels: Iterable[WheelFile], target: Target) -> tuple[WheelFile, ...]:
+    """Return the best wheel of each version that has one for the target, newest version first."""
+    groups: dict[str, list[WheelFile]] = {}
+    for wheel in wheels:
+        groups.setdefault(wheel.version, []).append(wheel)
+    found = (best(group, target) for group in groups.values())
+    return tuple(
+        sorted((w for w in found if w is not None), key=lambda w: Version(w.version), reverse=True)
+    )
+
+
+def python_allowed(requires_python: str | None, target: Target) -> bool:
+    """Whether Requires-Python admits the target's Python; unreadable text admits everything."""
+    if not requires_python:
+        return True
+    try:
+        return SpecifierSet(requires_python).contains(f"{target.python}.0", prereleases=True)
+    except InvalidSpecifier:
+        return True
+
+
+def pythons(wheels: Iterable[WheelFile]) -> tuple[str, ...]:
+    """Return the CPython versions that wheels are named for (``3.9``), oldest first."""
+    found: set[tuple[int, int]] = set()
+    for wheel in wheels:
+        parsed = _parsed(wheel.filename)
+        for tag in parsed[1] if parsed else ():
+            match = _INTERPRETER.fullmatch(tag.interpreter)
+            if match and match["kind"] == "cp" and match["minor"] and tag.abi == tag.interpreter:
+                found.add((int(match["major"]), int(match["minor"])))
+    return tuple(f"{major}.{minor}" for major, minor in sorted(found))
+
+
+def public_of(version: str) -> str:
+    """Return a version without its local part."""
+    return version.partition("+")[0]
+
+
+def local_of(version: str) -> str:
+    """Return the local part of a version (``cu128``), or an empty text."""
+    return version.partition("+")[2]

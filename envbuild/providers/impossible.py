@@ -1,0 +1,122 @@
+"""Why nothing fits a request, in one sentence, and the nearest request that something fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from envbuild.core.wanted import asked
+from envbuild.errors import RefusedError
+from envbuild.model.stack import IndexPin, PypiPin
+from envbuild.providers.relaxation import relaxations, shown
+from envbuild.providers.solve import Solutions, compiled
+
+if TYPE_CHECKING:
+    from envbuild.core.context import Context
+    from envbuild.model.stack import Rejection, Stack
+    from envbuild.providers.relaxation import Relaxed
+
+_MOST = 3
+
+
+def impossible(solutions: Solutions) -> RefusedError:
+    """Return the error for a request that no candidate fits, once the search is spent."""
+    context = solutions.context
+    nearest = _nearest(context)
+    reasons = _reasons(solutions.rejections) or [_nothing(context)]
+    if nearest is not None and nearest[0].key in ("cuda", "torch", "driver"):
+        reasons.append(_exclusion(*nearest))
+    what = f"no build of torch fits target `{context.target.name}`"
+    hint = _hint(*nearest) if nearest is not None else None
+    return RefusedError(f"{what}: {' and '.join(reasons)}", hint=hint)
+
+
+def _reasons(rejections: tuple[Rejection, ...]) -> list[str]:
+    """Return the reasons, the ones that rule out most candidates first, each said once.
+
+    What several candidates share in kind (the same project, the same key) is one reason, told
+    of the newest of them.
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for rejection in rejections:
+        for refusal in rejection.refusals:
+            groups.setdefault((refusal.project, refusal.excludes), []).append(refusal.reason)
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    return [_counted(reasons) for reasons in ordered[:_MOST]]
+
+
+def _counted(reasons: list[str]) -> str:
+    unique = list(dict.fromkeys(reasons))
+    more = len(unique) - 1
+    return unique[0] if not more else f"{unique[0]} ({more} other builds likewise)"
+
+
+def _nothing(context: Context) -> str:
+    """Say what was asked where not even one build of torch was found."""
+    target = context.target
+    limits = [
+        f'`{key} = "{shown(specifier)}"`'
+        for key, specifier in (
+            ("torch", target.torch),
+            ("cuda", target.cuda),
+            ("driver", target.driver),
+        )
+        if specifier is not None
+    ]
+    wanted = asked(context.wanted, "torch")
+    limits += [f"`{wanted}`"] if wanted != "torch" else []
+    within = f" within {' and '.join(limits)}" if limits else ""
+    return f"there is no wheel for Python {target.python} on {target.platform.value}{within}"
+
+
+def _exclusion(relaxed: Relaxed, stack: Stack) -> str:
+    candidate = stack.candidate
+    if relaxed.key == "torch":
+        return f"`{relaxed.was}` excludes torch {candidate.public}"
+    cuda = candidate.cuda
+    return f"`{relaxed.was}` excludes {f'CUDA {cuda}' if cuda else 'the CPU build'}"
+
+
+def _nearest(context: Context) -> tuple[Relaxed, Stack] | None:
+    """Solve the request with one thing let go at a time; the first answer counts."""
+    built: tuple[Relaxed, Stack] | None = None
+    for relaxed in relaxations(context):
+        stack = next(Solutions(relaxed.context), None)
+        if stack is None:
+            continue
+        if not compiled(stack):
+            return relaxed, stack
+        built = built or (relaxed, stack)
+    return built
+
+
+def _hint(relaxed: Relaxed, stack: Stack) -> str:
+    return f"{_change(relaxed, stack)} gives {stack.candidate.label}{_others(relaxed, stack)}"
+
+
+def _change(relaxed: Relaxed, stack: Stack) -> str:
+    target, candidate = relaxed.context.target, stack.candidate
+    match relaxed.key:
+        case "cuda":
+            return f'`cuda = "{candidate.cuda}"`'
+        case "torch" if relaxed.was.startswith("torch ="):
+            return f'`torch = "{candidate.public}"`'
+        case "python":
+            return f'`python = "{target.python}"`'
+        case "driver" | "gpus":
+            return f"leaving out {f'`{relaxed.was}`' if relaxed.key == 'driver' else relaxed.was}"
+        case _:
+            return f"the project without `{relaxed.was}`"
+
+
+def _others(relaxed: Relaxed, stack: Stack) -> str:
+    """Name the coupled packages that the project asks for."""
+    wanted = relaxed.context.wanted
+    named = []
+    for pin in stack.pins:
+        if pin.project == "torch" or not {pin.project, getattr(pin, "replaces", None)} & {*wanted}:
+            continue
+        if isinstance(pin, IndexPin):
+            named.append(f"{pin.project} {pin.wheel.version}")
+        elif isinstance(pin, PypiPin):
+            named.append(f"{pin.project} {pin.specifier.removeprefix('==')}")
+    return f" with {', '.join(named)}" if named else ""

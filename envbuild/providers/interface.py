@@ -1,0 +1,85 @@
+"""What a provider is: one source of wheels that are coupled to a build of torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from envbuild.model.project import Prefer
+from envbuild.model.stack import SourceBuild
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from envbuild.core.context import Context
+    from envbuild.model.project import BuildSpec
+    from envbuild.model.stack import Candidate, Pin, Refusal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Extension:
+    """The pins a provider adds to a candidate, and sentences the user must know."""
+
+    pins: tuple[Pin, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provider:
+    """One source of coupled wheels.
+
+    ``projects`` are the canonical names it serves; it looks at no other name of the context.
+    ``extend`` finds the build of each that is wanted, or says why there is none.
+    """
+
+    name: str
+    projects: frozenset[str]
+    extend: Callable[[Candidate, Context], Extension | Refusal] = field(repr=False)
+
+
+def built_elsewhere(context: Context, project: str) -> bool:
+    """Whether the user builds a project from a folder or a repository of their own."""
+    spec = context.builds.get(project)
+    return spec is not None and (spec.path is not None or spec.git is not None)
+
+
+def served(context: Context, projects: frozenset[str]) -> tuple[str, ...]:
+    """Return the names of a provider that are wanted and not built elsewhere, sorted."""
+    return tuple(
+        sorted(p for p in projects & context.wanted.keys() if not built_elsewhere(context, p))
+    )
+
+
+def preference(context: Context, project: str) -> Prefer:
+    """Return how the user wants a project taken; wheels alone unless the build table names it."""
+    spec = context.builds.get(project)
+    return Prefer.WHEEL if spec is None else spec.prefer
+
+
+def source_build(
+    context: Context, project: str, version: str | None, *, reason: str
+) -> SourceBuild:
+    """Return the source build of a project of the default index, as the build table asks."""
+    spec = context.builds.get(project)
+    return SourceBuild(
+        project=project,
+        version=version,
+        requires=requires_for(spec),
+        reason=reason,
+    )
+
+
+def requires_for(spec: BuildSpec | None) -> tuple[str, ...]:
+    """Return the build requirements of a build table entry, or the usual ones."""
+    if spec is not None and spec.requires:
+        return spec.requires
+    return ("setuptools", "wheel", "ninja")
+
+
+def pinned_version(context: Context, project: str) -> str | None:
+    """Return the version that the project's own requirement names exactly, without local part."""
+    for requirement in context.wanted.get(project, ()):
+        for spec in requirement.specifier:
+            if spec.operator in ("==", "===") and not spec.version.endswith(".*"):
+                return spec.version.partition("+")[0]
+    return None

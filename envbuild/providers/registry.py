@@ -1,0 +1,17 @@
+"""The providers, in the order in which they extend a candidate."""
+
+from __future__ import annotations
+
+from envbuild.providers import flashattn, pyg, pytorch, sources, spconv, xformers
+
+PROVIDERS = (
+    pytorch.PROVIDER,
+    pyg.PROVIDER,
+    spconv.PROVIDER,
+    flashattn.PROVIDER,
+    xformers.PROVIDER,
+    sources.PROVIDER,
+)
+
+# Every name that some provider binds to a build of torch.
+COUPLED: frozenset[str] = frozenset().union(*(provider.projects for provider in PROVIDERS))

@@ -1,0 +1,190 @@
+"""spconv and cumm: the CUDA version is part of the name, and torch is nowhere in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from envbuild.core.archs import Coverage, coverage, describe
+from envbuild.core.candidates import capabilities
+from envbuild.core.context import fitting
+from envbuild.core.indexpages import pypi_page
+from envbuild.core.wanted import accepts, asked
+from envbuild.core.wheeltags import fits, pythons
+from envbuild.model.cuda import CudaVersion
+from envbuild.model.project import Prefer
+from envbuild.model.stack import PypiPin, Refusal
+from envbuild.providers.interface import (
+    Extension,
+    Provider,
+    pinned_version,
+    preference,
+    served,
+    source_build,
+)
+from envbuild.providers.templates import strings
+
+if TYPE_CHECKING:
+    from envbuild.core.context import Context
+    from envbuild.model.stack import Candidate, Pin
+    from envbuild.model.wheel import WheelFile
+
+SUFFIXED = {f"spconv-cu{tag}": CudaVersion.parse(f"cu{tag}") for tag in strings("spconv", "cuda")}
+CUMM = {f"cumm-cu{tag}": CudaVersion.parse(f"cu{tag}") for tag in strings("spconv", "cumm")}
+_NVRTC = dict(entry.split("=") for entry in strings("spconv", "nvrtc"))
+
+
+def extend(candidate: Candidate, context: Context) -> Extension | Refusal:
+    """Pin spconv for the candidate's CUDA: the same major, the nearest minor not above it."""
+    pins: list[Pin] = []
+    notes: list[str] = []
+    for project in served(context, PROJECTS):
+        found = _extend_one(project, candidate, context)
+        if isinstance(found, Refusal):
+            return found
+        pins += found.pins
+        notes += found.notes
+    return Extension(pins=tuple(pins), notes=tuple(notes))
+
+
+def _extend_one(project: str, candidate: Candidate, context: Context) -> Extension | Refusal:
+    prefer = preference(context, project)
+    if prefer is Prefer.SOURCE:
+        return _source(project, candidate, context)
+    if project == "cumm" and candidate.cuda is not None:
+        return Extension()  # spconv's own requirement brings the one that fits
+    found = _wheels(project, candidate, context)
+    if isinstance(found, Refusal) and prefer is Prefer.WHEEL_OR_SOURCE:
+        return _source(project, candidate, context)
+    return found
+
+
+def _wheels(project: str, candidate: Candidate, context: Context) -> Extension | Refusal:
+    names = _names(project, candidate)
+    if isinstance(names, Refusal):
+        return names
+    refusal: Refusal | None = None
+    for name in names:
+        found = _wheel(name, project, context)
+        if not isinstance(found, Refusal):
+            return _pinned(found, project, context)
+        refusal = refusal or found
+    return refusal or _no_cuda(project, candidate)
+
+
+def _names(project: str, candidate: Candidate) -> tuple[str, ...] | Refusal:
+    """Return the distributions that may stand for a wanted one, best first."""
+    cuda, own = candidate.cuda, {**SUFFIXED, **CUMM}.get(project)
+    if cuda is None:
+        if own is None:
+            return (project,)
+        reason = f"{project} is built for CUDA {own}, the target takes the CPU build of torch"
+        return Refusal(project=project, reason=reason, excludes=project)
+    if own is not None:
+        if own.major == cuda.major:
+            return (project,)
+        reason = (
+            f"{project} is built for CUDA {own.major}, which does not mix with CUDA {cuda.major}"
+        )
+        return Refusal(project=project, reason=reason, excludes=project)
+    below = [(v, name) for name, v in SUFFIXED.items() if v.major == cuda.major and v <= cuda]
+    return tuple(name for _, name in sorted(below, reverse=True)) or _no_cuda(project, candidate)
+
+
+def _no_cuda(project: str, candidate: Candidate) -> Refusal:
+    cuda = candidate.cuda
+    newest = max(SUFFIXED, key=lambda name: SUFFIXED[name])
+    what = f"CUDA {cuda.major if cuda and cuda.major > SUFFIXED[newest].major else cuda}"
+    reason = f"{project} has no wheel for {what} (newest: {newest})"
+    return Refusal(project=project, reason=reason, excludes=project)
+
+
+def _wheel(name: str, project: str, context: Context) -> WheelFile | Refusal:
+    page = pypi_page(context.indexes)
+    target = context.target
+    for wheel in fitting(context, page, name):
+        if accepts(context.wanted, project, wheel.version):
+            return _with_cumm(wheel, context)
+    every = context.source.wheels(page, name)
+    wanted = asked(context.wanted, project)
+    allowed = [w for w in every if accepts(context.wanted, project, w.version)]
+    here = [w for w in allowed if target.platform.machine in w.filename]
+    if not allowed:
+        reason = f"no wheel of {name} is within `{wanted}`"
+    elif not here:
+        reason = f"{name} has no wheel for {target.platform.value}"
+    else:
+        tags, version = pythons(here), here[0].version
+        reason = f"{name} {version} has wheels for Python {tags[0]} to {tags[-1]}"
+    return Refusal(project=project, reason=reason, excludes=wanted)
+
+
+def _with_cumm(wheel: WheelFile, context: Context) -> WheelFile | Refusal:
+    """Return the wheel, unless the cumm it requires is known to have none for the target."""
+    for text in context.source.requires_dist(wheel) or ():
+        requirement = Requirement(text)
+        name = canonicalize_name(requirement.name)
+        if not name.startswith("cumm"):
+            continue
+        known = [
+            w
+            for w in context.source.wheels(pypi_page(context.indexes), name)
+            if requirement.specifier.contains(w.version, prereleases=True)
+        ]
+        if known and not any(fits(w.filename, context.target) for w in known):
+            where = f"Python {context.target.python}"
+            reason = (
+                f"{wheel.project} {wheel.version} needs `{text}`, which has no wheel for {where}"
+            )
+            return Refusal(project=wheel.project, reason=reason, excludes=wheel.project)
+    return wheel
+
+
+def _pinned(wheel: WheelFile, project: str, context: Context) -> Extension:
+    pin = PypiPin(
+        project=wheel.project,
+        specifier=f"=={wheel.version}",
+        replaces=None if wheel.project == project else project,
+        reason="the nearest build of the same CUDA major",
+    )
+    return Extension(pins=(pin,), notes=_notes(wheel, context))
+
+
+def _notes(wheel: WheelFile, context: Context) -> tuple[str, ...]:
+    code = context.facts.device_code(wheel.filename)
+    own = SUFFIXED.get(wheel.project)
+    if code is None or own is None or not code.sass:
+        return ()
+    notes = []
+    for gpu in capabilities(context):
+        how = coverage(code, gpu)
+        first = _NVRTC.get(str(gpu.major))
+        late = first is not None and own < CudaVersion.parse(first)
+        if how is Coverage.NATIVE:
+            continue
+        runs = "runs it by JIT only" if how is Coverage.JIT else "cannot run it"
+        limit = f"; its NVRTC {own} cannot compile for {gpu.sm}" if late else ""
+        notes.append(
+            f"{wheel.project} {wheel.version} has {describe(code)}: {gpu.sm} {runs}{limit}"
+        )
+    return tuple(notes)
+
+
+def _source(project: str, candidate: Candidate, context: Context) -> Extension | Refusal:
+    version = pinned_version(context, project) or _newest("spconv", context)
+    if version is None:
+        reason = f"no version of {project} is known to build from source, pin one with `==`"
+        return Refusal(project=project, reason=reason, excludes=project)
+    why = f"compiled for {candidate.label}"
+    return Extension(pins=(source_build(context, project, version, reason=why),))
+
+
+def _newest(project: str, context: Context) -> str | None:
+    found = fitting(context, pypi_page(context.indexes), project)
+    return next((w.version for w in found if accepts(context.wanted, project, w.version)), None)
+
+
+PROJECTS = frozenset({"spconv", "cumm", *SUFFIXED, *CUMM})
+PROVIDER = Provider(name="spconv", projects=PROJECTS, extend=extend)
