@@ -18,7 +18,7 @@ from catalog_libraries import driver_data, nccl_data, shared_data, symbol_data
 from catalog_pairings import pairing_data
 from catalog_sources import flash_attn_wheels, pyg_wheels, pytorch_wheels, spconv_wheels
 from catalog_text import DATE
-from catalog_torch import torch_builds
+from catalog_torch import matrix_sources, torch_builds
 from catalog_wheels import merge, page_data
 
 from envbuild.catalog.order import release_key
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from catalog_wheels import Wheel
 
 OUT = Path(__file__).parents[1] / "envbuild" / "catalog" / "data"
+_SHORT = 7
 KINDS = ("flash-attn", "pyg", "pypi", "pytorch")
 
 
@@ -44,7 +45,11 @@ def catalog_files(facts: Path) -> dict[str, Any]:
     return {
         **files,
         "pages": page_list(pages, aliases),
-        "torch": {"date": DATE, "builds": torch_builds(facts, wheels)},
+        "torch": {
+            "date": DATE,
+            "sources": matrix_sources(facts),
+            "builds": torch_builds(facts, wheels),
+        },
         "code": code_data(facts),
         "pairings": pairing_data(facts, wheels),
         "symbols": symbol_data(facts),
@@ -72,9 +77,11 @@ def render(value: Any, depth: int = 4) -> str:  # noqa: ANN401  (any JSON value)
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     if isinstance(value, dict):
         if "file" in value or not any(isinstance(item, dict | list) for item in value.values()):
-            return render(value, 0)
+            return render(value, depth=0)
         entries = [f"{json.dumps(key)}:{render(item, depth - 1)}" for key, item in value.items()]
         return "{\n" + ",\n".join(entries) + "\n}"
+    if all(isinstance(item, str) for item in value) and len(value[0]) <= _SHORT:
+        return render(value, depth=0)
     return "[\n" + ",\n".join(render(item, depth - 1) for item in value) + "\n]"
 
 

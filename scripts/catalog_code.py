@@ -20,12 +20,15 @@ _MACHINE = re.compile(r"(x86_64|aarch64)\.whl$")
 def code_data(facts: Path) -> dict[str, Any]:
     """Return GPU code by file name, and by release for files that were not examined.
 
-    Only `.nv_fatbin` counts: PTX in `__nv_relfatbin` is linker input that no driver compiles.
+    Wheels that were examined and hold none are listed with none. Only `.nv_fatbin` counts: PTX in `__nv_relfatbin` is linker input that no driver compiles.
     """
     data = read_facts(facts, "archs.json")
+    examined = {
+        name: row["archs"] for name, row in read_facts(facts, "torch_needs.json")["others"].items()
+    }
     files = {
         name: _merged(objects, "the wheel's shared objects")
-        for name, objects in sorted({**data["nvidia"], **data["others"]}.items())
+        for name, objects in sorted({**examined, **data["nvidia"], **data["others"]}.items())
     }
     releases = {f"{_release(name)} {_MACHINE.search(name)[1]}": row for name, row in files.items()}  # type: ignore[index]
     for name, sections in data["nccl"].items():

@@ -120,26 +120,37 @@ def _pyg_wheel(row: dict[str, Any], key: str, needs: dict[str, tuple[str, ...]])
 
 
 def flash_attn_wheels(facts: Path) -> Iterator[Wheel]:
-    """Yield the release wheels of flash-attn: seen ones, and what the build matrices say."""
+    """Yield the release wheels of flash-attn: seen ones, and what the build matrices say.
+
+    Some locks spell a name in lower case (`cxx11abifalse`); it is the same file.
+    """
     data = read_facts(facts, "others.json")["flash_attn"]
     needs = tuple(data["runtime_requires"])
+    names = {filename.lower(): filename for filename in sorted(_matrix_names(data))}
     for row in data["official_seen"]:
         if row["url"].startswith(FLASH_ATTN) and is_wanted(row["filename"]):
-            key = row["url"].removeprefix(FLASH_ATTN).partition("/")[0]
-            text = origin(observed=True, kinds=(), names=row["source"], requires="its setup.py")
             yield Wheel(
                 kind="flash-attn",
-                key=key,
-                filename=row["filename"],
-                origin=text,
+                key=row["url"].removeprefix(FLASH_ATTN).partition("/")[0],
+                filename=names.get(row["filename"].lower(), row["filename"]),
+                origin=_flash_origin(row["source"], observed=True),
                 sha256=row["sha256"],
                 requires=needs,
                 from_page=True,
             )
-    text = origin(observed=False, kinds=(), names=[data["source"]], requires="its setup.py")
-    for filename in sorted(_matrix_names(data)):
-        key = filename.split("-")[1].partition("+")[0]
-        yield Wheel(kind="flash-attn", key=key, filename=filename, origin=text, requires=needs)
+    origin_of_names = _flash_origin([data["source"]], observed=False)
+    for filename in names.values():
+        yield Wheel(
+            kind="flash-attn",
+            key=filename.split("-")[1].partition("+")[0],
+            filename=filename,
+            origin=origin_of_names,
+            requires=needs,
+        )
+
+
+def _flash_origin(names: list[str], *, observed: bool) -> str:
+    return origin(observed=observed, kinds=(), names=names, requires="its setup.py")
 
 
 def _matrix_names(data: dict[str, Any]) -> set[str]:

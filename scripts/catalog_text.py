@@ -12,9 +12,14 @@ if TYPE_CHECKING:
 
 DATE = "2026-11-29"
 _MOST_SOURCES = 3
-# Numbers of one search tool's copies say nothing to a reader: the public place is named beside.
-_COPY_ID = re.compile(r"[,;]? ?\(?(find_string/)?(read_file|find_string|read) ids? [\d, ]+\)?")
-_COPY = re.compile(r"\((docs|pages|code) corpus;[^)]*\)")
+# What only the collector of the facts could look up: the public place is named beside it.
+_PRIVATE = re.compile(
+    r"[,;]? ?\(?(find_string/)?(read_file|find_string|read) ids? [\d, ]+\)?"
+    r"|,? ?\(ids [\d, ]+\)"
+    r"|\((docs|pages|code) corpus;[^)]*\)"
+    r"|stored file \d+"
+    r"|; names from the package list \S+"
+)
 
 
 def read_facts(folder: Path, name: str) -> Any:  # noqa: ANN401  (the shape of each file differs)
@@ -24,13 +29,12 @@ def read_facts(folder: Path, name: str) -> Any:  # noqa: ANN401  (the shape of e
 
 def clean(text: str) -> str:
     """Return a source without what only its collector could look up."""
-    text = _COPY.sub("", _COPY_ID.sub("", text)).replace("()", "")
-    return re.sub(r"\s+", " ", text).replace(" )", ")").strip()
+    return re.sub(r"\s+", " ", _PRIVATE.sub("", text)).replace(" )", ")").strip()
 
 
 def sources(names: Iterable[str]) -> str:
     """Return the first few sources, sorted, and how many more there are."""
-    unique = sorted({clean(name) for name in names})
+    unique = sorted({clean(name) for name in names} - {""})
     more = f" and {len(unique) - _MOST_SOURCES} more" if len(unique) > _MOST_SOURCES else ""
     return ", ".join(unique[:_MOST_SOURCES]) + more
 

@@ -36,6 +36,12 @@ def torch_builds(facts: Path, wheels: list[Wheel]) -> list[dict[str, Any]]:
     return sorted(builds.values(), key=_newest, reverse=True)
 
 
+def matrix_sources(facts: Path) -> dict[str, str]:
+    """Return what the short names of the matrix's sources stand for."""
+    table = read_facts(facts, "torch_matrix.json")["sources"]
+    return {name: clean(text) for name, text in sorted(table.items())}
+
+
 def _newest(build: dict[str, Any]) -> tuple[Version, Version]:
     return Version(build["torch"]), Version(build["cuda"] or "0")
 
