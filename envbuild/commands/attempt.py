@@ -59,11 +59,12 @@ class Attempt:
     stack: Stack
     preferences: Preferences
 
-    def run(self) -> LockedTarget | Refusal | tuple[Requirement, ...]:
+    def run(self) -> LockedTarget | Refusal | Unsatisfiable | tuple[Requirement, ...]:
         """Resolve, prove and finish the stack.
 
-        Returns a Refusal where it cannot be, and the coupled packages that only uv's answer
-        showed where the stack has to be chosen anew with them.
+        Returns Unsatisfiable where uv finds no set with it, a Refusal where the facts speak
+        against it, and the coupled packages that only uv's answer showed where the stack has
+        to be chosen anew with them.
         """
         requires = self._requirements()
         if isinstance(requires, Refusal):
@@ -71,7 +72,7 @@ class Attempt:
         index = scratch_index(requires)
         resolution = self._resolve(index, requires)
         if isinstance(resolution, Unsatisfiable):
-            return Refusal(project="uv", reason=resolution.reason, excludes="the requirements")
+            return resolution
         packages = self._packages(resolution, index, requires)
         unforeseen = self._unforeseen(packages)
         if unforeseen:

@@ -122,7 +122,7 @@ def _selected(project: Project, names: tuple[str, ...]) -> tuple[Target, ...]:
     return tuple(target for target in project.targets if not names or target.name in names)
 
 
-def _concluded(  # noqa: PLR0913
+def _concluded(
     options: LockOptions,
     project: Project,
     locked: list[LockedTarget],

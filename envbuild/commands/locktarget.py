@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from envbuild.commands.attempt import Attempt, LockedTarget
 from envbuild.commands.request import Preferences
+from envbuild.errors import RefusedError
 from envbuild.model.project import Layer
-from envbuild.model.stack import Refusal
+from envbuild.model.resolution import Unsatisfiable
+from envbuild.model.stack import Refusal, SourceBuild
+from envbuild.providers.impossible import impossible
 from envbuild.providers.solve import solve
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from envbuild.model.project import Project
+    from envbuild.model.stack import Stack
     from envbuild.model.target import Target
     from envbuild.ports import Facts, Files, Reporter, Resolver, WheelSource
 
@@ -62,14 +67,17 @@ class TargetLocker:
             self.reporter.candidate(f"{target.name}: {stack.candidate.label}", number)
             attempt = Attempt(locker=self, target=target, stack=stack, preferences=preferences)
             answer = attempt.run()
-            if isinstance(answer, Refusal):
-                solutions.reject(stack, answer)
+            if isinstance(answer, Unsatisfiable):
+                _stop_unless_stack_matters(stack, answer, target)
+                solutions.reject(stack, f"uv finds no set with it: {answer.reason}")
+            elif isinstance(answer, Refusal):
+                solutions.reject(stack, answer.reason, same_public=False)
             elif isinstance(answer, tuple):
                 return answer
             else:
                 report = replace(answer.report, rejections=solutions.rejections)
                 return replace(answer, report=report)
-        raise solutions.impossible()
+        raise impossible(solutions)
 
     def _preferences(self, target: Target) -> Preferences:
         return Preferences(
@@ -84,3 +92,14 @@ class TargetLocker:
     def is_default(self, target: Target) -> bool:
         """Whether the target's set also goes to uv.lock."""
         return self.project.layer is Layer.PROJECT and target.name == self.project.default_target
+
+
+def _stop_unless_stack_matters(stack: Stack, answer: Unsatisfiable, target: Target) -> None:
+    """Raise RefusedError where no other build of torch could change uv's answer."""
+    named = [pin.project for pin in stack.pins if not isinstance(pin, SourceBuild)]
+    if not any(re.search(rf"\b{re.escape(name)}\b", answer.reason) for name in named):
+        raise RefusedError(
+            f"the requirements of target `{target.name}` contradict each other, whatever torch "
+            f"is taken: {answer.reason}",
+            hint="loosen one of the requirements that are named",
+        )
