@@ -24,6 +24,16 @@ _NO_EXCEPTION_SINCE = {
 }
 # Jetson Thor was 10.1 until CUDA 13 renamed it to 11.0; code for one name runs under the other.
 _THOR = frozenset({(10, 1), (11, 0)})
+# The first toolkit that compiles for each major, and for the GPUs that CUDA 13 dropped the last
+# major that does (CUDA's release notes, read 2026-11-29).
+_FIRST_TOOLKIT = {
+    8: CudaVersion(major=11, minor=0),
+    9: CudaVersion(major=11, minor=8),
+    10: CudaVersion(major=12, minor=8),
+    11: CudaVersion(major=13, minor=0),
+    12: CudaVersion(major=12, minor=8),
+}
+_OLDEST_OF_CUDA_13 = (7, 5)
 
 
 class Coverage(Enum):
@@ -66,6 +76,14 @@ def coverage(
     if any(runs(sass, gpu, cuda=cuda) for sass in code.sass):
         return Coverage.NATIVE
     return Coverage.JIT if usable_ptx(code, gpu) is not None else Coverage.NONE
+
+
+def toolkit_knows(cuda: CudaVersion, gpu: ComputeCapability) -> bool:
+    """Whether a CUDA toolkit can compile machine code for a GPU's family."""
+    if cuda.major >= 13 and (gpu.major, gpu.minor) < _OLDEST_OF_CUDA_13:  # noqa: PLR2004
+        return False
+    first = _FIRST_TOOLKIT.get(gpu.major)
+    return first is None or cuda >= first
 
 
 def usable_ptx(code: DeviceCode, gpu: ComputeCapability) -> ComputeCapability | None:

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from envbuild.core.archs import Coverage, coverage, describe
+from envbuild.core.archs import Coverage, coverage, describe, toolkit_knows
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page, pytorch_page
 from envbuild.core.wanted import accepts
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from envbuild.model.wheel import IndexPage, WheelFile
     from envbuild.ports import Facts
 
-    Order: TypeAlias = tuple[bool, Version, CudaVersion, bool, bool]
+    Order: TypeAlias = tuple[int, Version, CudaVersion, bool, bool]
 
 _CUDA_KEY = re.compile(r"cu\d{3}")
 # The first torch whose aarch64 wheel on PyPI is a CUDA build (METADATA of the PyPI wheels,
@@ -44,7 +44,9 @@ def candidates(context: Context) -> tuple[tuple[Candidate, ...], tuple[Rejection
     """Return the builds that fit, best first, and those that do not, with reasons.
 
     Newest torch first, then the newest CUDA, then a build whose hash is known, then the build
-    of PyTorch's index before PyPI's. Builds that a GPU only runs by JIT come after all others.
+    of PyTorch's index before PyPI's. All that comes after the proof: a build that every GPU is
+    known to run natively goes before one that a GPU runs by JIT, and that before one whose GPU
+    code is not known.
     A page that the target's `cuda` or `driver` excludes is not fetched, so its builds are in
     neither answer.
     """
@@ -128,6 +130,11 @@ def oldest_driver(driver: SpecifierSet | None) -> Version | None:
     return max(bounds, default=None)
 
 
+def is_proven(candidate: Candidate, context: Context) -> bool:
+    """Whether the GPU code of a candidate is known, so that every GPU is known to run it."""
+    return not context.target.gpus or torch_code(candidate, context) is not None
+
+
 def _index_builds(context: Context) -> Iterator[Candidate]:
     for accelerator, cuda in _accelerators(context):
         page = pytorch_page(context.indexes, accelerator)
@@ -201,30 +208,40 @@ def _refusal(candidate: Candidate, context: Context) -> Refusal | None:
         reason = f"torch {candidate.public} from PyPI is a CPU build on {where}"
         return Refusal(project="torch", reason=reason, excludes="gpus")
     code = torch_code(candidate, context)
-    if code is None:
-        return None
-    missing = [
-        gpu
-        for gpu in capabilities(context)
-        if coverage(code, gpu, cuda=candidate.cuda) is Coverage.NONE
-    ]
+    missing = [gpu for gpu in capabilities(context) if not _may_run(code, gpu, candidate.cuda)]
     if not missing:
         return None
     names = ", ".join(gpu.sm for gpu in missing)
-    reason = f"{candidate.label} has no code for {names}: {describe(code)}"
+    if code is None:
+        reason = f"CUDA {candidate.cuda} of {candidate.label} does not compile for {names}"
+    else:
+        reason = f"{candidate.label} has no code for {names}: {describe(code)}"
     return Refusal(project="torch", reason=reason, excludes="gpus")
 
 
+def _may_run(code: DeviceCode | None, gpu: ComputeCapability, cuda: CudaVersion) -> bool:
+    """Whether a GPU runs a build, or may run one whose code is not known."""
+    if code is None:
+        return toolkit_knows(cuda, gpu)
+    return coverage(code, gpu, cuda=cuda) is not Coverage.NONE
+
+
 def _order(candidate: Candidate, context: Context) -> Order:
-    code = torch_code(candidate, context)
-    native = code is None or all(
-        coverage(code, gpu, cuda=candidate.cuda) is not Coverage.JIT
-        for gpu in capabilities(context)
-    )
     return (
-        native,
+        _proof(candidate, context),
         Version(candidate.public),
         candidate.cuda or _NO_CUDA,
         candidate.torch.sha256 is not None,
         candidate.torch.page.kind is PageKind.PYTORCH,
     )
+
+
+def _proof(candidate: Candidate, context: Context) -> int:
+    """Rank how sure it is that the GPUs run a candidate: natively, by JIT, not known."""
+    code = torch_code(candidate, context)
+    if code is None and capabilities(context):
+        return 0
+    by_jit = code is not None and any(
+        coverage(code, gpu, cuda=candidate.cuda) is Coverage.JIT for gpu in capabilities(context)
+    )
+    return 1 if by_jit else 2

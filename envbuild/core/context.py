@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from envbuild.core.wanted import wanted_for
-from envbuild.core.wheeltags import best_by_version
+from envbuild.core.wheeltags import best_by_version, local_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,6 +53,14 @@ def context_for(
     )
 
 
-def fitting(context: Context, page: IndexPage, project: str) -> tuple[WheelFile, ...]:
-    """Return the best wheel of each version that fits the target, newest version first."""
-    return best_by_version(context.source.wheels(page, project), context.target)
+def fitting(
+    context: Context, page: IndexPage, project: str, *, local: frozenset[str] | None = None
+) -> tuple[WheelFile, ...]:
+    """Return the best wheel of each version that fits the target, newest version first.
+
+    With ``local`` only versions with one of these local parts count.
+    """
+    wheels = context.source.wheels(page, project)
+    if local is not None:
+        wheels = tuple(wheel for wheel in wheels if local_of(wheel.version) in local)
+    return best_by_version(wheels, context.target)

@@ -19,16 +19,19 @@ def torch_for(
 ) -> SpecifierSet | None:
     """Return the torch releases that a release of a project works with; None if not known.
 
-    A fact comes before the metadata, which for some releases admits a torch whose symbols the
-    release cannot find, and for others names no torch at all.
+    The metadata of some releases admits a torch whose symbols the release cannot find, and that
+    of others names no torch at all; a fact therefore narrows what the metadata declares, and
+    stands alone where it declares nothing.
     """
+    declared = _declared(requires_dist or ())
     pairing = facts.pairing(project, public_of(version))
-    if pairing is not None:
-        try:
-            return SpecifierSet(pairing.torch)
-        except InvalidSpecifier:
-            return None
-    return _declared(requires_dist or ())
+    if pairing is None:
+        return declared
+    try:
+        known = SpecifierSet(pairing.torch)
+    except InvalidSpecifier:
+        return declared
+    return known if declared is None else known & declared
 
 
 def pairs(specifier: SpecifierSet | None, torch: str) -> bool:

@@ -61,11 +61,16 @@ def rank(filename: str, target: Target) -> Rank | None:
     An interpreter's own wheel beats a stable-ABI one, which beats a pure one; among equals the
     highest build tag wins, as in pip and uv.
     """
+    return _rank(filename, target.python, target.platform.machine)
+
+
+@cache
+def _rank(filename: str, python: str, machine: str) -> Rank | None:
     parsed = _parsed(filename)
     if parsed is None:
         return None
     build, tags = parsed
-    ranks = (_tag_rank(tag, target.python, target.platform.machine) for tag in tags)
+    ranks = (_tag_rank(tag, python, machine) for tag in tags)
     best_tag = max((r for r in ranks if r is not None), default=None)
     return None if best_tag is None else (*best_tag, build)
 

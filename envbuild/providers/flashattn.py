@@ -9,7 +9,7 @@ from packaging.version import InvalidVersion, Version
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import flash_attn_page
 from envbuild.core.wanted import accepts, asked
-from envbuild.core.wheeltags import local_of, public_of
+from envbuild.core.wheeltags import public_of
 from envbuild.model.project import Prefer
 from envbuild.model.stack import IndexPin, Refusal
 from envbuild.model.wheel import PageKind
@@ -51,8 +51,8 @@ def _wheel(candidate: Candidate, context: Context) -> IndexPin | Refusal:
     names = locals_for("flashattn", candidate, abi=_cxx11_abi(candidate, context))
     for release in _releases(context):
         page = flash_attn_page(context.indexes, release)
-        for wheel in fitting(context, page, PROJECT):
-            if local_of(wheel.version) in names and _wanted(wheel.version, context):
+        for wheel in fitting(context, page, PROJECT, local=names):
+            if _wanted(wheel.version, context):
                 return IndexPin(wheel=wheel, reason=f"built for {candidate.label}")
     wanted = asked(context.wanted, PROJECT)
     where = f"Python {context.target.python} on {context.target.platform.value}"

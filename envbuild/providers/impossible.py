@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.core.candidates import is_proven
 from envbuild.core.wanted import asked
 from envbuild.errors import RefusedError
 from envbuild.model.stack import IndexPin, PypiPin
@@ -22,9 +23,10 @@ def impossible(solutions: Solutions) -> RefusedError:
     """Return the error for a request that no candidate fits, once the search is spent."""
     context = solutions.context
     nearest = _nearest(context)
-    reasons = _reasons(solutions.rejections) or [_nothing(context)]
-    if nearest is not None and nearest[0].key in ("cuda", "torch", "driver"):
+    reasons = _reasons(solutions.rejections)
+    if reasons and nearest is not None and nearest[0].key in ("cuda", "torch", "driver"):
         reasons.append(_exclusion(*nearest))
+    reasons = reasons or [_nothing(context)]
     what = f"no build of torch fits target `{context.target.name}`"
     hint = _hint(*nearest) if nearest is not None else None
     return RefusedError(f"{what}: {' and '.join(reasons)}", hint=hint)
@@ -46,8 +48,9 @@ def _reasons(rejections: tuple[Rejection, ...]) -> list[str]:
 
 def _counted(reasons: list[str]) -> str:
     unique = list(dict.fromkeys(reasons))
-    more = len(unique) - 1
-    return unique[0] if not more else f"{unique[0]} ({more} other builds likewise)"
+    if len(unique) <= 2:  # noqa: PLR2004
+        return "; ".join(unique)
+    return f"{unique[0]} ({len(unique) - 1} other builds likewise)"
 
 
 def _nothing(context: Context) -> str:
@@ -65,7 +68,7 @@ def _nothing(context: Context) -> str:
     wanted = asked(context.wanted, "torch")
     limits += [f"`{wanted}`"] if wanted != "torch" else []
     within = f" within {' and '.join(limits)}" if limits else ""
-    return f"there is no wheel for Python {target.python} on {target.platform.value}{within}"
+    return f"torch has no wheel for Python {target.python} on {target.platform.value}{within}"
 
 
 def _exclusion(relaxed: Relaxed, stack: Stack) -> str:
@@ -83,7 +86,7 @@ def _nearest(context: Context) -> tuple[Relaxed, Stack] | None:
         stack = next(Solutions(relaxed.context), None)
         if stack is None:
             continue
-        if not compiled(stack):
+        if not compiled(stack) and is_proven(stack.candidate, relaxed.context):
             return relaxed, stack
         built = built or (relaxed, stack)
     return built
@@ -102,8 +105,11 @@ def _change(relaxed: Relaxed, stack: Stack) -> str:
             return f'`torch = "{candidate.public}"`'
         case "python":
             return f'`python = "{target.python}"`'
-        case "driver" | "gpus":
-            return f"leaving out {f'`{relaxed.was}`' if relaxed.key == 'driver' else relaxed.was}"
+        case "driver" if candidate.cuda is not None:
+            oldest = relaxed.context.facts.minimum_driver(candidate.cuda, target.platform)
+            return f'`driver = ">={oldest}"`'
+        case "gpus":
+            return f"leaving out {relaxed.was}"
         case _:
             return f"the project without `{relaxed.was}`"
 

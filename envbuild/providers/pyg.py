@@ -9,7 +9,7 @@ from packaging.version import Version
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pyg_page
 from envbuild.core.wanted import accepts, asked
-from envbuild.core.wheeltags import local_of, public_of
+from envbuild.core.wheeltags import public_of
 from envbuild.model.project import Prefer
 from envbuild.model.stack import IndexPin, Refusal
 from envbuild.providers.interface import (
@@ -52,7 +52,7 @@ def _pin(project: str, candidate: Candidate, context: Context) -> Pin | Refusal:
 def _wheel(project: str, candidate: Candidate, context: Context) -> IndexPin | Refusal:
     page = pyg_page(context.indexes, candidate.public, candidate.accelerator)
     names = locals_for("pyg", candidate)
-    built = [w for w in fitting(context, page, project) if local_of(w.version) in names]
+    built = fitting(context, page, project, local=names)
     chosen = next((w for w in built if accepts(context.wanted, project, w.version)), None)
     if chosen is not None:
         return IndexPin(wheel=chosen, reason=f"built for {candidate.label}")

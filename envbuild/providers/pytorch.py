@@ -87,11 +87,8 @@ def _suits(wheel: WheelFile, candidate: Candidate, context: Context) -> bool:
         return True
     if Version(version).is_prerelease:
         return False
-    known = torch_for(context.facts, wheel.project, version)
-    if known is None:
-        known = torch_for(
-            context.facts, wheel.project, version, context.source.requires_dist(wheel)
-        )
+    requires = context.source.requires_dist(wheel)
+    known = torch_for(context.facts, wheel.project, version, requires)
     return pairs(known, candidate.public)
 
 

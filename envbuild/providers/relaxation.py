@@ -37,15 +37,13 @@ class Relaxed:
 def relaxations(context: Context) -> Iterator[Relaxed]:
     """Yield the request with one thing let go at a time, the cheapest for the user first."""
     target = context.target
-    for key in ("cuda", "torch", "driver"):
-        specifier: SpecifierSet | None = getattr(target, key)
-        if specifier is not None and not (key == "cuda" and not target.gpus):
-            yield _with(
-                context, key, f'{key} = "{shown(specifier)}"', replace(target, **{key: None})
-            )
-    if target.cuda is not None and not target.gpus:
-        any_cuda = replace(target, cuda=SpecifierSet(">=1"))
-        yield _with(context, "cuda", f'cuda = "{shown(target.cuda)}"', any_cuda)
+    if target.cuda is not None:
+        free = None if target.gpus else SpecifierSet(">=1")  # without either it would be the CPU's
+        yield _with(context, "cuda", _line("cuda", target.cuda), replace(target, cuda=free))
+    if target.torch is not None:
+        yield _with(context, "torch", _line("torch", target.torch), replace(target, torch=None))
+    if target.driver is not None:
+        yield _with(context, "driver", _line("driver", target.driver), replace(target, driver=None))
     yield from _without_specifiers(context)
     for python in _near(target.python):
         was = f'python = "{target.python}"'
@@ -62,6 +60,10 @@ def shown(specifier: SpecifierSet) -> str:
     """Return a specifier as users write it: `12.8` for `==12.8`."""
     text = str(specifier)
     return text.removeprefix("==") if text.count("=") == 2 and "," not in text else text  # noqa: PLR2004
+
+
+def _line(key: str, specifier: SpecifierSet) -> str:
+    return f'{key} = "{shown(specifier)}"'
 
 
 def _with(context: Context, key: str, was: str, target: Target) -> Relaxed:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from envbuild.core.archs import Coverage, coverage, describe
+from envbuild.core.archs import Coverage, coverage, describe, toolkit_knows
 from envbuild.core.candidates import capabilities
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 SUFFIXED = {f"spconv-cu{tag}": CudaVersion.parse(f"cu{tag}") for tag in strings("spconv", "cuda")}
 CUMM = {f"cumm-cu{tag}": CudaVersion.parse(f"cu{tag}") for tag in strings("spconv", "cumm")}
-_NVRTC = dict(entry.split("=") for entry in strings("spconv", "nvrtc"))
 
 
 def extend(candidate: Candidate, context: Context) -> Extension | Refusal:
@@ -160,12 +159,12 @@ def _notes(wheel: WheelFile, context: Context) -> tuple[str, ...]:
     notes = []
     for gpu in capabilities(context):
         how = coverage(code, gpu)
-        first = _NVRTC.get(str(gpu.major))
-        late = first is not None and own < CudaVersion.parse(first)
         if how is Coverage.NATIVE:
             continue
         runs = "runs it by JIT only" if how is Coverage.JIT else "cannot run it"
-        limit = f"; its NVRTC {own} cannot compile for {gpu.sm}" if late else ""
+        limit = (
+            f"; its NVRTC {own} cannot compile for {gpu.sm}" if not toolkit_knows(own, gpu) else ""
+        )
         notes.append(
             f"{wheel.project} {wheel.version} has {describe(code)}: {gpu.sm} {runs}{limit}"
         )

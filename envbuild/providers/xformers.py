@@ -11,7 +11,6 @@ from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page
 from envbuild.core.pairing import pairs, torch_for
 from envbuild.core.wanted import accepts, asked
-from envbuild.core.wheeltags import public_of
 from envbuild.model.stack import IndexPin, PypiPin, Refusal
 from envbuild.model.wheel import PageKind
 from envbuild.providers.interface import Extension, Provider, served
@@ -66,11 +65,8 @@ def _suits(wheel: WheelFile, candidate: Candidate, context: Context) -> bool:
 
 
 def _torch(wheel: WheelFile, context: Context) -> SpecifierSet | None:
-    known = torch_for(context.facts, PROJECT, wheel.version)
-    if known is not None:
-        return known
     requires = context.source.requires_dist(wheel)
-    return torch_for(context.facts, PROJECT, public_of(wheel.version), requires)
+    return torch_for(context.facts, PROJECT, wheel.version, requires)
 
 
 def _pypi_cuda(wheel: WheelFile, context: Context) -> CudaVersion | None:
