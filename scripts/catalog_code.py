@@ -20,7 +20,8 @@ _MACHINE = re.compile(r"(x86_64|aarch64)\.whl$")
 def code_data(facts: Path) -> dict[str, Any]:
     """Return GPU code by file name, and by release for files that were not examined.
 
-    Wheels that were examined and hold none are listed with none. Only `.nv_fatbin` counts: PTX in `__nv_relfatbin` is linker input that no driver compiles.
+    Wheels that were examined and hold none are listed with none. Only `.nv_fatbin` counts:
+    PTX in `__nv_relfatbin` is linker input that no driver compiles.
     """
     data = read_facts(facts, "archs.json")
     examined = {

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PYTORCH = "https://download.pytorch.org/whl/"
+# One path and the same bytes on each of these; links became absolute and moved in 2026.
+_HOSTS = re.compile(
+    r"https://(?:download(?:-r2)?\.pytorch\.org|d21usjoq99fcb9\.cloudfront\.net)/whl/"
+)
 PYPI = "(PyPI)"
 FLASH_ATTN = "https://github.com/Dao-AILab/flash-attention/releases/download/v"
 PROJECTS = frozenset(
@@ -59,7 +62,8 @@ def _place(row: dict[str, Any]) -> tuple[str, str] | None:
     """Return the kind and key of the page that a wheel lies on; None for what is left out."""
     if row["url"] == PYPI:
         return ("pypi", row["project"]) if row["index"] == "pypi" else None
-    match = _FOLDER.fullmatch(row["url"].removeprefix(PYTORCH))
+    host = _HOSTS.match(row["url"])
+    match = _FOLDER.fullmatch(row["url"], host.end()) if host else None
     if match is None or not unquote(row["url"]).endswith("/" + row["filename"]):
         return None
     return "pytorch", match[1] or "root"
