@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     Requires: TypeAlias = Mapping[WheelFile, tuple[str, ...]]
 
 
+_BOUND_BY_METADATA = ("cumm",)
+"""Coupled packages that uv finds rightly by itself, since another's metadata names them."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LockedTarget:
     """A target with its locked set, and uv.lock where the target is the project's own."""
@@ -106,7 +110,7 @@ class Attempt:
         request = request_for(
             locker.project, self.stack, self.preferences, index=index, requires=requires
         )
-        if locker.offline or (self.preferences.keeps_all and self.preferences.lock_on_disk()):
+        if locker.offline or (self.preferences.keeps_all and self.preferences.before):
             locker.reporter.phase(f"{self.target.name}: confirm with uv")
             answer = locker.resolver.resolve(replace(request, offline=True))
             if locker.offline:
@@ -120,7 +124,7 @@ class Attempt:
         return answer
 
     def _confirms(self, answer: Resolution) -> bool:
-        before = self.preferences.lock_on_disk()
+        before = self.preferences.before
         packages = exported_packages(answer.pylock, self.target)
         return before is not None and {p.name: p.version for p in packages} == {
             p.name: p.version.partition("+")[0] if p.direct else p.version for p in before.packages
@@ -137,7 +141,7 @@ class Attempt:
     def _unforeseen(self, packages: tuple[Pinned, ...]) -> tuple[Requirement, ...]:
         known = {pin.project for pin in self.stack.pins}
         known |= {p.replaces for p in self.stack.pins if isinstance(p, PypiPin) and p.replaces}
-        names = {package.name for package in packages}
+        names = {p.name for p in packages if not p.name.startswith(_BOUND_BY_METADATA)}
         return tuple(Requirement(name) for name in sorted((names & COUPLED) - known))
 
     def _target_lock(self, packages: tuple[Pinned, ...]) -> TargetLock:

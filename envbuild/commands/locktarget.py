@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from envbuild.commands.attempt import Attempt, LockedTarget
-from envbuild.commands.request import Preferences
+from envbuild.commands.request import Preferences, lock_on_disk
 from envbuild.errors import RefusedError
 from envbuild.model.project import Layer
 from envbuild.model.resolution import Unsatisfiable
@@ -83,6 +83,7 @@ class TargetLocker:
         return Preferences(
             target=target,
             own=self.is_default(target),
+            before=lock_on_disk(self.files, target),
             files=self.files,
             reporter=self.reporter,
             upgrade=self.upgrade,

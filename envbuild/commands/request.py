@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 class Preferences:
     """What was locked before, as far as it is to be kept.
 
-    ``own`` is True where the target's set also goes to uv.lock.
+    ``own`` is True where the target's set also goes to uv.lock. ``before`` is the target's
+    lock as it lies on disk, None where there is no valid one.
     """
 
     target: Target
     own: bool
+    before: TargetLock | None
     files: Files
     reporter: Reporter
     upgrade: bool
@@ -51,8 +53,9 @@ class Preferences:
         if self.upgrade:
             return None
         if not self.own:
-            lock = self.lock_on_disk()
-            return None if lock is None else preferences_lock(lock, without=self.upgrade_packages)
+            if self.before is None:
+                return None
+            return preferences_lock(self.before, without=self.upgrade_packages)
         text = self.files.read("uv.lock")
         try:
             if text is not None:
@@ -62,14 +65,15 @@ class Preferences:
             return None
         return None if text is None else without_packages(text, self.upgrade_packages)
 
-    def lock_on_disk(self) -> TargetLock | None:
-        """Return the target's lock as it lies on disk, or None where there is no valid one."""
-        path = f"lockfiles/pylock.{self.target.name}.toml"
-        text = self.files.read(path)
-        try:
-            return None if text is None else read_target_lock(text, path=path)
-        except EnvbuildError:
-            return None
+
+def lock_on_disk(files: Files, target: Target) -> TargetLock | None:
+    """Return a target's lock as it lies on disk, or None where there is no valid one."""
+    path = f"lockfiles/pylock.{target.name}.toml"
+    text = files.read(path)
+    try:
+        return None if text is None else read_target_lock(text, path=path)
+    except EnvbuildError:
+        return None
 
 
 def request_for(

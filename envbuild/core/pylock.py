@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -24,7 +25,7 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from packaging.markers import Marker
     from packaging.pylock import Package, PackageArchive, PackageSdist, PackageWheel
@@ -50,8 +51,12 @@ def exported_packages(text: str, target: Target) -> tuple[Pinned, ...]:
     """
     lock = parse_pylock(text, path="uv export")
     packages = []
+    seen: dict[str, tuple[bool, str | None]] = {}
     for package in lock.packages:
-        holds, marker = _marker_on(package.marker, target)
+        key = str(package.marker)
+        if key not in seen:
+            seen[key] = _marker_on(package.marker, target)
+        holds, marker = seen[key]
         if holds and (package.directory is None or package.directory.path != "."):
             packages.append(replace(_exported(package, target), marker=marker))
     return tuple(sorted(packages, key=lambda package: package.name))
@@ -147,55 +152,52 @@ def file_version(filename: str) -> str:
 
 def render_pylock(lock: TargetLock, target: Target) -> str:
     """Render the lock file of a target; packages without a hash are left out and named."""
-    document = tomlkit.document()
-    document.add(tomlkit.comment(f"envbuild lock: the set of target {lock.target}"))
-    document["lock-version"] = "1.0"
-    document["environments"] = [environment_marker(target)]
-    document["requires-python"] = f"=={lock.python}.*"
-    document["created-by"] = "envbuild"
-    packages = tomlkit.aot()
+    lines = [
+        f"# envbuild lock: the set of target {lock.target}",
+        'lock-version = "1.0"',
+        f"environments = [{_text(environment_marker(target))}]",
+        f'requires-python = "=={lock.python}.*"',
+        'created-by = "envbuild"',
+        *(["packages = []"] if not any(package.hashed for package in lock.packages) else []),
+    ]
     for package in lock.packages:
         if package.hashed:
-            packages.append(_package_table(package))
-    document["packages"] = packages
-    document["tool"] = {"envbuild": _envbuild_table(lock)}
-    return tomlkit.dumps(document)
+            lines += ["", "[[packages]]", *_package_lines(package)]
+    return "\n".join(lines) + "\n\n" + tomlkit.dumps({"tool": {"envbuild": _envbuild_table(lock)}})
 
 
-def _package_table(package: Pinned) -> Any:  # noqa: ANN401
-    table = tomlkit.table()
-    table["name"] = package.name
-    if package.direct:
-        table["version"] = package.version.partition("+")[0]
-        table["archive"] = _file_table(package.artifacts[0])
-        return table
-    table["version"] = package.version
+def _text(value: str) -> str:
+    """Render a basic string; JSON's escapes are a subset of TOML's."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _package_lines(package: Pinned) -> Iterator[str]:
+    yield f"name = {_text(package.name)}"
+    public = package.version.partition("+")[0]
+    yield f"version = {_text(public if package.direct else package.version)}"
     if package.marker is not None:
-        table["marker"] = package.marker
+        yield f"marker = {_text(package.marker)}"
+    if package.direct:
+        yield f"archive = {_file(package.artifacts[0])}"
+        return
     if package.index:
-        table["index"] = package.index
-    wheels = [_file_table(artifact) for artifact in package.artifacts if artifact.is_wheel]
+        yield f"index = {_text(package.index)}"
+    wheels = [artifact for artifact in package.artifacts if artifact.is_wheel]
     if wheels:
-        array = tomlkit.array()
-        array.extend(wheels)
-        table["wheels"] = array.multiline(multiline=True)
-    for artifact in package.artifacts:
-        if not artifact.is_wheel:
-            table["sdist"] = _file_table(artifact)
-    return table
+        yield "wheels = ["
+        yield from (f"    {_file(wheel)}," for wheel in wheels)
+        yield "]"
+    yield from (f"sdist = {_file(other)}" for other in package.artifacts if not other.is_wheel)
 
 
-def _file_table(artifact: Artifact) -> Any:  # noqa: ANN401
-    table = tomlkit.inline_table()
-    table["url"] = artifact.url
+def _file(artifact: Artifact) -> str:
+    parts = [f"url = {_text(artifact.url)}"]
     if artifact.upload_time is not None:
-        table["upload-time"] = tomlkit.parse(f"x = {artifact.upload_time}")["x"]
+        parts.append(f"upload-time = {artifact.upload_time}")
     if artifact.size is not None:
-        table["size"] = artifact.size
-    hashes = tomlkit.inline_table()
-    hashes["sha256"] = artifact.sha256
-    table["hashes"] = hashes
-    return table
+        parts.append(f"size = {artifact.size}")
+    parts.append(f"hashes = {{ sha256 = {_text(artifact.sha256 or '')} }}")
+    return f"{{ {', '.join(parts)} }}"
 
 
 def _envbuild_table(lock: TargetLock) -> dict[str, Any]:
