@@ -146,7 +146,7 @@ def _fail(failure: Failure, words: list[str]) -> int:
     elif asked == "github":
         from envbuild.render.github import failure_commands
 
-        answer = failure_commands(failure, file=_manifest(words))
+        answer = failure_commands(failure, root=_root(words))
     color = wants_color(sys.stderr, _asked(words, "--color"), os.environ)
     # What went wrong first is what counts: that it cannot be told has no one left to hear it.
     with suppress(WorldError):
@@ -197,11 +197,11 @@ def _asked(words: list[str], option: str) -> str:
     return value
 
 
-def _manifest(words: list[str]) -> str:
+def _root(words: list[str]) -> str:
+    """Return what stands before the names of the project's files: nothing, or ``folder/``."""
     try:
         path = str(getattr(parse_arguments(words), "path", "."))
     except EnvbuildError:
         path = "."
-    if path.endswith("pyproject.toml"):
-        return path
-    return os.path.normpath(f"{path}/pyproject.toml")
+    folder = os.path.normpath(path.removesuffix("pyproject.toml") or ".")
+    return "" if folder == "." else f"{folder}/"

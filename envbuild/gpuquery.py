@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from envbuild.core.gpus import KnownGpu, UnknownGpuError, known_gpu, known_gpus, parse_gpu
+from typing import TYPE_CHECKING
+
+from envbuild.core.gpus import UnknownGpuError, known_gpu, known_gpus, parse_gpu
 from envbuild.errors import InputError
+
+if TYPE_CHECKING:
+    from envbuild.core.gpus import KnownGpu
 
 
 def gpus_named(name: str) -> tuple[KnownGpu, ...]:
-    """Return every GPU for an empty name, the one of that name, or all of that compute capability."""
+    """Return the GPU of a name, those of a compute capability, or all for an empty name."""
     if not name:
         return known_gpus()
     try:

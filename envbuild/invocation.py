@@ -7,12 +7,13 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envbuild.commands.lock import LockOptions
 from envbuild.errors import InputError
 from envbuild.render.nextstep import Invocation
 
 if TYPE_CHECKING:
     import argparse
+
+    from envbuild.commands.lock import LockOptions
 
 _NAME = re.compile(r"[A-Z0-9]([A-Z0-9._-]*[A-Z0-9])?", re.IGNORECASE)
 _MANIFEST = "pyproject.toml"
@@ -22,8 +23,12 @@ def lock_options(arguments: argparse.Namespace) -> LockOptions:
     """Return the options; raise InputError where the arguments make no sense."""
     _refuse_contradictions(arguments)
     upgrades = tuple(_upgrade(name, arguments.path) for name in arguments.upgrade)
+    directory = project_directory(arguments.path)
+    # Only now: what is wrong with the arguments is said at once.
+    from envbuild.commands.lock import LockOptions  # noqa: PLC0415
+
     return LockOptions(
-        directory=project_directory(arguments.path),
+        directory=directory,
         targets=tuple(dict.fromkeys(arguments.target)),
         check=arguments.check,
         dry_run=arguments.dry_run,

@@ -54,7 +54,9 @@ def _names(group: tuple[Rejection, ...]) -> str:
 
 
 def _reasons(rejection: Rejection) -> tuple[str, ...]:
-    return tuple(
-        f"{refusal.project}: {refusal.reason}" if refusal.project else refusal.reason
-        for refusal in rejection.refusals
-    ) or ("no reason was given",)
+    return tuple(_reason(refusal) for refusal in rejection.refusals) or ("no reason was given",)
+
+
+def _reason(refusal: Refusal) -> str:
+    named = not refusal.project or refusal.reason.startswith(f"{refusal.project} ")
+    return refusal.reason if named else f"{refusal.project}: {refusal.reason}"

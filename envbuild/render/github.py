@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.core.redact import redact_text
+from envbuild.core.tomlpositions import toml_positions
 from envbuild.model.finding import Severity
 from envbuild.model.report import Outcome
 from envbuild.render.rows import plural, worst_first
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from envbuild.model.report import LockReport
     from envbuild.render.failure import Failure
 
-_LINE = re.compile(r"\bline (\d+)\b")
+_PLACED = re.compile(r"(?P<file>[^\s:]+):(?P<line>[1-9]\d*): (?P<text>.*)")
 _LEVELS = {
     Severity.ERROR: "error",
     Severity.WARNING: "warning",
@@ -40,10 +41,13 @@ def render_github(report: LockReport, *, root: str = "", manifest: str = "") -> 
     pyproject.toml, in which the line of each target is looked up.
     """
     file = f"{root}pyproject.toml"
+    known = toml_positions(manifest).lines
+    where = {
+        target.target: known.get(("tool", "envbuild", "targets", target.target))
+        for target in report.targets
+    }
     lines = [
-        _finding(
-            finding, target=target.target, file=file, line=target_line(manifest, target.target)
-        )
+        _finding(finding, target=target.target, file=file, line=where[target.target])
         for target in report.targets
         for finding in worst_first(target.findings)
     ]
@@ -53,30 +57,34 @@ def render_github(report: LockReport, *, root: str = "", manifest: str = "") -> 
         for change in report.changes
     ]
     lines += [
-        workflow_command("error", f"{name} has no hash", file=file, title=target.target)
+        workflow_command(
+            "error",
+            f"`{package.name}` has no hash",
+            file=file,
+            line=where[target.target],
+            title=target.target,
+        )
         for target in report.targets
-        for name in (package.name for package in target.lock.unhashed)
+        for package in target.lock.unhashed
     ]
     count = plural(len(report.targets), "target")
     summary = f"envbuild lock: {report.outcome.value} ({count})"
     return "\n".join([*lines, redact_text(summary)]) + "\n"
 
 
-def failure_commands(failure: Failure, *, file: str) -> str:
-    """Return a failure; each line of its message that names a line of the file is annotated."""
-    message = f"{failure.message}\nhint: {failure.hint}" if failure.hint else failure.message
-    located = _LINE.search(failure.message)
-    line = int(located[1]) if located and failure.kind == "input" else None
-    return workflow_command("error", message, file=file, line=line, title="envbuild") + "\n"
-
-
-def target_line(text: str, target: str) -> int | None:
-    """Return the line on which the table of a target begins, or None."""
-    header = re.compile(
-        rf"^\s*\[\s*tool\.envbuild\.targets\.[\"']?{re.escape(target)}[\"']?\s*\]", re.MULTILINE
-    )
-    match = header.search(text)
-    return text.count("\n", 0, match.end()) + 1 if match else None
+def failure_commands(failure: Failure, *, root: str = "") -> str:
+    """Return a failure; each problem that names a file and a line is annotated there."""
+    placed = [match for line in failure.message.split("\n") if (match := _PLACED.fullmatch(line))]
+    found = [
+        workflow_command("error", match["text"], file=root + match["file"], line=int(match["line"]))
+        for match in placed
+    ]
+    rest = [line for line in failure.message.split("\n") if not _PLACED.fullmatch(line)]
+    hint = [f"hint: {failure.hint}"] if failure.hint else []
+    if rest or hint:
+        text = "\n".join([*rest, *hint])
+        found.append(workflow_command("error", text, file=f"{root}pyproject.toml"))
+    return "\n".join(found) + "\n"
 
 
 def _finding(finding: Finding, *, target: str, file: str, line: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.core.gpus import parse_gpu
 from envbuild.model.finding import Severity
 from envbuild.model.stack import IndexPin, PypiPin, SourceBuild
 
@@ -19,30 +20,30 @@ _NAMED = 5
 
 def headline(report: TargetReport) -> str:
     """Return the whole target in one line, without its name."""
-    lock = report.lock
-    words = [torch_words(report.stack.candidate), f"Python {lock.python}", lock.platform]
-    return ", ".join([*words, f"for {gpu_words(lock)}" if gpu_words(lock) else "for the CPU"])
+    lock, candidate = report.lock, report.stack.candidate
+    gpus = gpu_words(lock) or ("any GPU that it has code for" if candidate.cuda else "the CPU")
+    words = (torch_words(candidate), f"Python {lock.python}", lock.platform, f"for {gpus}")
+    return ", ".join(words)
 
 
 def torch_words(candidate: Candidate) -> str:
     """Return ``torch 2.7.0+cu128, CUDA 12.8``; a build of PyPI has no local version."""
     version = candidate.torch.version
     origin = "" if "+" in version else " from PyPI"
-    cuda = f"CUDA {candidate.cuda}" if candidate.cuda else "CPU"
-    return f"torch {version}{origin}, {cuda}"
+    return f"torch {version}{origin}" + (f", CUDA {candidate.cuda}" if candidate.cuda else "")
 
 
 def gpu_words(lock: TargetLock) -> str:
-    """Return the GPUs with their compute capabilities, or nothing for a CPU target."""
-    if len(lock.gpus) != len(lock.capabilities):
-        names = ", ".join(lock.gpus)
-        capabilities = ", ".join(lock.capabilities)
-        return f"{names} ({capabilities})" if names and capabilities else names or capabilities
-    pairs = zip(lock.gpus, lock.capabilities, strict=True)
-    return ", ".join(
-        f"compute capability {capability}" if name == capability else f"{name} ({capability})"
-        for name, capability in pairs
-    )
+    """Return the GPUs with their compute capabilities, or nothing where none was named."""
+    return ", ".join(_gpu(name) for name in lock.gpus)
+
+
+def _gpu(name: str) -> str:
+    try:
+        capability = str(parse_gpu(name).capability)
+    except ValueError:  # a lock of another version of envbuild may name another GPU
+        return name
+    return f"compute capability {capability}" if name == capability else f"{name} ({capability})"
 
 
 def locked_version(pin: Pin, lock: TargetLock) -> str:
