@@ -25,7 +25,6 @@ DEFAULT_INDEX_ALONE = "pypi"
 _GIT = re.compile(
     r"(?:git\+)?((?:https?|ssh|file)://\S+?|git@\S+?)@[0-9a-f]{40}(?:#subdirectory=\S+)?"
 )
-_CREDENTIALS = re.compile(r"[^/@\s]*@")
 _ACCELERATOR = re.compile(r"/(?:cu\d{2,3}|cpu|nightly)/?$")
 
 
@@ -79,7 +78,7 @@ def _git(fields: Fields) -> str | None:
     if not _GIT.fullmatch(text):
         fields.problem(
             "git",
-            message=f"found `{_CREDENTIALS.sub('…@', text)}`, wanted an address and a full commit",
+            message=f"found `{text}`, wanted an address and a full commit",
             hint='git = "https://HOST/OWNER/NAME@COMMIT", with the 40 digits of the commit',
         )
         return None
@@ -136,7 +135,7 @@ def _wrong(key: str, text: str) -> str | None:
     """Say what is wrong with an address, without its credentials."""
     if key == "pytorch" and text == DEFAULT_INDEX_ALONE:
         return None
-    found = shown(_CREDENTIALS.sub("…@", text))
+    found = shown(text if "://" in text else text.rpartition("@")[2])
     try:
         parts = urlsplit(text)
         usable = bool(parts.hostname if parts.scheme != "file" else parts.path)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from envbuild.core.redact import redact_text
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,8 +68,9 @@ class Problems:
         )
 
     def record(self, problem: Problem) -> None:
-        """Record a problem that stands elsewhere."""
-        self._found.append(problem)
+        """Record a problem that stands elsewhere; credentials of addresses are dropped."""
+        hint = None if problem.hint is None else redact_text(problem.hint)
+        self._found.append(replace(problem, message=redact_text(problem.message), hint=hint))
 
     def raise_any(self) -> None:
         """Raise one InputError with all problems, if there are any."""

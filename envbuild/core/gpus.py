@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from envbuild.model.cuda import ComputeCapability
 from envbuild.model.target import Gpu
@@ -17,9 +17,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # What tells two cards of one model apart and says nothing of the capability: memory, form factor,
 # partitions, editions. Names of the data lose it as well.
@@ -40,7 +37,11 @@ _CAPABILITY = re.compile(r"\d{1,2}\.\d[af]?|(?:sm|compute)_\d{2,3}[af]?", re.IGN
 
 
 class UnknownGpuError(ValueError):
-    """A name that means no GPU, or more than one; the message lists those that would do."""
+    """A name that means no GPU, with the ``choices`` spelled alike, or one that means several."""
+
+    def __init__(self, message: str, *, choices: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.choices = choices
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +79,7 @@ def parse_gpu(text: str) -> Gpu:
     plain = f"{capability.major}.{capability.minor}"
     close = [plain] if plain in known else get_close_matches(plain, known, n=3)
     wanted = "wanted the compute capability of a GPU"
-    raise UnknownGpuError(f"found `{text}`, {wanted}{_did_you_mean(close)}")
+    raise UnknownGpuError(f"found `{text}`, {wanted}", choices=tuple(close))
 
 
 def known_gpu(name: str) -> KnownGpu:
@@ -97,8 +98,7 @@ def known_gpu(name: str) -> KnownGpu:
         choices = ", ".join(f"`{gpu.name}` ({gpu.capability})" for gpu in matches)
         raise UnknownGpuError(f"found `{name}`, wanted the full name: it can mean {choices}")
     wanted = "wanted the name of an NVIDIA GPU or a compute capability like `12.0`"
-    guess = _did_you_mean(_suggestions(without_vendor))
-    raise UnknownGpuError(f"found `{name}`, {wanted}{guess}")
+    raise UnknownGpuError(f"found `{name}`, {wanted}", choices=_suggestions(without_vendor))
 
 
 @cache
@@ -185,8 +185,3 @@ def _suggestions(query: tuple[str, ...]) -> tuple[str, ...]:
     for words, gpu in _index():
         names.setdefault("".join(word for word in words if word not in _VENDOR), gpu.name)
     return tuple(names[key] for key in get_close_matches("".join(query), names, n=3))
-
-
-def _did_you_mean(names: Iterable[str]) -> str:
-    listed = " or ".join(f"`{name}`" for name in names)
-    return f"; did you mean {listed}?" if listed else ""

@@ -8,6 +8,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from envbuild.core.wanted import holds
 from envbuild.model.cuda import CudaVersion
 
 if TYPE_CHECKING:
@@ -70,34 +71,13 @@ def torch_requirements(
         for declared in requirements
         if canonicalize_name(declared.requirement.name) == "torch"
         and declared.group in _groups(target)
-        and _applies(declared, target)
+        and holds(declared.requirement, target)
     )
 
 
 def _groups(target: Target) -> frozenset[str]:
     extras = (f"extra:{name}" for name in target.extras)
     return frozenset(["", *extras, *(f"group:{name}" for name in target.groups)])
-
-
-def _applies(declared: DeclaredRequirement, target: Target) -> bool:
-    marker = declared.requirement.marker
-    if marker is None:
-        return True
-    environment = {
-        "extra": "",
-        "implementation_name": "cpython",
-        "implementation_version": f"{target.python}.0",
-        "os_name": "posix",
-        "platform_machine": target.platform.machine,
-        "platform_python_implementation": "CPython",
-        "platform_release": "",
-        "platform_system": "Linux",
-        "platform_version": "",
-        "python_full_version": f"{target.python}.0",
-        "python_version": target.python,
-        "sys_platform": "linux",
-    }
-    return marker.evaluate(environment)
 
 
 def _check_local(tables: Fields, target: Target, torch: SpecifierSet) -> None:

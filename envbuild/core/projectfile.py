@@ -59,7 +59,9 @@ gpus = ["RTX PRO 2000 Blackwell"]
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _TOML_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOMENT = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2})(?:\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?"
+)
 
 
 def parse_project(
@@ -241,25 +243,28 @@ class _Reader:
 
 
 def _moment(value: object) -> str | None:
-    """Return RFC 3339 text in UTC; a date means up to its end, as it does for uv."""
-    if isinstance(value, str):
-        value = _parsed_moment(value.strip())
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            return None
-        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return f"{(value + timedelta(days=1)).isoformat()}T00:00:00Z"
+    """Return RFC 3339 text in UTC and whole seconds; a date means up to its end, as for uv."""
+    try:
+        moment = _parsed_moment(value.strip()) if isinstance(value, str) else value
+        if isinstance(moment, datetime):
+            if moment.tzinfo is None:
+                return None
+            return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if isinstance(moment, date):
+            return f"{(moment + timedelta(days=1)).isoformat()}T00:00:00Z"
+    except (ValueError, OverflowError):
+        pass
     return None
 
 
 def _parsed_moment(text: str) -> date | None:
-    try:
-        if _DAY.fullmatch(text):
-            return date.fromisoformat(text)
-        return datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text))
-    except (ValueError, OverflowError):
+    match = _MOMENT.fullmatch(text)
+    if match is None:
         return None
+    day, time, offset = match.groups()
+    if time is None:
+        return date.fromisoformat(day)
+    return datetime.fromisoformat(f"{day}T{time}{offset.upper().replace('Z', '+00:00')}")
 
 
 def _cpu_notes(targets: tuple[Target, ...], table: Fields) -> tuple[str, ...]:

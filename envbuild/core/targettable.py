@@ -136,7 +136,8 @@ def _gpus(fields: Fields, platform: Platform) -> tuple[Gpu, ...]:
         try:
             gpu = parse_gpu(text)
         except UnknownGpuError as error:
-            fields.problem("gpus", index, message=str(error))
+            guess = f"; did you mean {listed(error.choices)}?" if error.choices else ""
+            fields.problem("gpus", index, message=f"{error}{guess}")
             continue
         _check_arm(fields, index, gpu, platform)
         found.setdefault(gpu.name, gpu)

@@ -77,8 +77,8 @@ class Project:
 
     ``default_target`` is the target whose set also goes to ``uv.lock``. ``targets`` keeps the
     order of the file. ``name`` and ``requires_python`` are None without a ``[project]`` table.
-    ``exclude_newer`` is RFC 3339 text. ``text`` is the pyproject.toml it was read from. ``notes`` are sentences the
-    user must know though they stop nothing.
+    ``exclude_newer`` is RFC 3339 text. ``text`` is the pyproject.toml it was read from. ``notes``
+    are sentences the user must know though they stop nothing.
     """
 
     text: str
