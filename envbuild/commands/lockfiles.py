@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envbuild.core.compare import compare_code, compare_locks, compare_sets
+from envbuild.core.compare import compare_code, compare_locks, compare_sets, compare_versions
 from envbuild.core.pylock import read_target_lock, render_pylock
 from envbuild.core.pyprojectedit import edit_pyproject
 from envbuild.core.requirementstxt import parse_requirements, render_requirements
@@ -127,5 +127,5 @@ def _uv_lock_changes(before: str | None, after: str) -> Iterator[str]:
     except EnvbuildError as error:
         yield error.message
         return
-    differences = tuple(compare_sets({"uv.lock": held, "the lock": versions_in(after)}))
+    differences = tuple(compare_versions(held, versions_in(after)))
     yield from differences or ("holds other hashes, addresses or requirements than the lock",)

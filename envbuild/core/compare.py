@@ -48,15 +48,23 @@ def _by_name(lock: TargetLock) -> dict[str, Pinned]:
 
 
 def _compare_packages(old: Mapping[str, Pinned], new: Mapping[str, Pinned]) -> Iterator[str]:
+    before = {name: package.version for name, package in old.items()}
+    after = {name: package.version for name, package in new.items()}
+    yield from compare_versions(before, after)
+    for name in sorted(old.keys() & new.keys()):
+        if before[name] == after[name] and _files(old[name]) != _files(new[name]):
+            yield f"{display_name(name)} {after[name]}: {_file_change(old[name], new[name])}"
+
+
+def compare_versions(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    """Yield one line for each package that comes, goes or changes its version."""
     for name in sorted(old.keys() | new.keys()):
         if name not in new:
-            yield f"{display_name(name)} {old[name].version} removed"
+            yield f"{display_name(name)} {old[name]} removed"
         elif name not in old:
-            yield f"{display_name(name)} {new[name].version} added"
-        elif old[name].version != new[name].version:
-            yield f"{display_name(name)} {old[name].version} -> {new[name].version}"
-        elif _files(old[name]) != _files(new[name]):
-            yield f"{display_name(name)} {new[name].version}: {_file_change(old[name], new[name])}"
+            yield f"{display_name(name)} {new[name]} added"
+        elif old[name] != new[name]:
+            yield f"{display_name(name)} {old[name]} -> {new[name]}"
 
 
 def _files(package: Pinned) -> frozenset[tuple[str, str | None, str]]:

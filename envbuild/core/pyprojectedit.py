@@ -19,7 +19,7 @@ from tomlkit.items import AoT, Array
 from envbuild.core.uvsettings import GROUP, NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, MutableMapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 
     from tomlkit import TOMLDocument
 
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     Settings = MutableMapping[str, Any]
 
 _OWN_INDEX = re.compile(r"(pytorch-(cpu|cu\d+)|pyg-torch\d+-(cpu|cu\d+)|flash-attn-[\w-]+)")
-_SKELETON = {
-    ("tool", "uv"): "[tool.uv]\n",
-    ("tool", "uv", "sources"): "[tool.uv.sources]\n",
-    ("dependency-groups",): "[dependency-groups]\n",
-}
 
 
 def edit_pyproject(text: str, settings: UvSettings, *, coupled: Collection[str]) -> str:
@@ -54,16 +49,28 @@ def edit_pyproject(text: str, settings: UvSettings, *, coupled: Collection[str])
 
 
 def _with_tables(text: str, settings: UvSettings) -> str:
-    wanted = [("tool", "uv")] if not settings.empty else []
-    if settings.sources:
-        wanted.append(("tool", "uv", "sources"))
-    if settings.group:
-        wanted.append(("dependency-groups",))
+    """Append whole tables that are not there yet: what stands in the file stays as it is."""
     document = tomlkit.parse(text)
-    for path in wanted:
-        if _table(document, *path) is None:
-            text = text.rstrip("\n") + "\n\n" + _SKELETON[path]
-    return text
+    added: list[str] = []
+    if not settings.empty and _table(document, "tool", "uv") is None:
+        added.append("[tool.uv]\n")
+    if settings.sources and _table(document, "tool", "uv", "sources") is None:
+        lines = [f"{name} = {_braces({'index': index})}" for name, index in settings.sources]
+        added.append("\n".join(["[tool.uv.sources]", *lines]) + "\n")
+    if settings.group and _table(document, "dependency-groups") is None:
+        group = _array(list(settings.group)).as_string()
+        added.append(f"[dependency-groups]\n{GROUP} = {group}\n")
+    if _table(document, "tool", "uv", "index") is None:
+        added += [
+            tomlkit.dumps({"tool": {"uv": {"index": [values]}}})
+            for _, values in settings.index_tables()
+        ]
+    return "\n".join([text.rstrip("\n") + "\n", *added]) if added else text
+
+
+def _braces(values: Mapping[str, object]) -> str:
+    pairs = ", ".join(f"{key} = {tomlkit.item(one).as_string()}" for key, one in values.items())
+    return f"{{ {pairs} }}"
 
 
 def _table(document: TOMLDocument, *path: str) -> Settings | None:
@@ -157,11 +164,10 @@ def _edit_sources(uv: Settings, settings: UvSettings, coupled: Collection[str]) 
 
 
 def _inline(value: Any) -> Any:  # noqa: ANN401
+    """Return an inline table written as people write it, with spaces inside the braces."""
     if isinstance(value, tomlkit.items.InlineTable):
         return value
-    table = tomlkit.inline_table()
-    table.update(_plain(value))
-    return table
+    return tomlkit.parse(f"x = {_braces(value)}")["x"]
 
 
 def _refers_to_own_index(source: object) -> bool:
