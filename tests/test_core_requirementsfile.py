@@ -109,6 +109,7 @@ def test_lines_that_are_left_out_with_a_note(line: str) -> None:
         ("torch=2.7", "found `torch=2.7`, wanted a requirement (PEP 508)"),
         ("-r", "found `-r` with nothing after it"),
         ("-r https://example.org/r.txt", "wanted a path relative to"),
+        ("./dist/x-1.0-py3-none-any.whl", "found the file `./dist/x-1.0-py3-none-any.whl`"),
         ("-", "found the option `-`"),
         ("./libs/pointops", "found the path `./libs/pointops`"),
         ("-e libs/pointops", "found the path `libs/pointops`"),
@@ -121,6 +122,12 @@ def test_lines_that_cannot_be_used(line: str, message: str) -> None:
     assert message in bad.message
     assert "secret" not in bad.message
     assert bad.line == 2
+
+
+def test_an_option_after_a_requirement_belongs_on_its_own_line() -> None:
+    bad = only("torch-scatter -f https://data.pyg.org/whl/torch-2.7.0+cu128.html")
+    assert isinstance(bad, BadLine)
+    assert bad.hint == "put `-f` on a line of its own"
 
 
 def test_a_path_hint_can_be_pasted() -> None:

@@ -84,9 +84,9 @@ def parse_gpu(text: str) -> Gpu:
 
 def known_gpu(name: str) -> KnownGpu:
     """Return the entry of the data that a name means; raise UnknownGpuError otherwise."""
-    glued = _glued_names().get(_glued(name))
-    if glued is not None:
-        return glued
+    for glued in (_glued(name), _glued(_plain(name))):
+        if glued in _glued_names():
+            return _glued_names()[glued]
     words = _words(name)
     without_vendor = tuple(word for word in words if word not in _VENDOR)
     for query in (words, without_vendor):

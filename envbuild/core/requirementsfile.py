@@ -170,9 +170,11 @@ def _requirement(text: str, number: int, *, editable: bool = False) -> Entry:
         reason = reason[:1].lower() + reason[1:]
         if editable or text.startswith((".", "/")):
             return _unnamed(text, number)
+        option = re.search(r"\s(-[a-z])\s", text)
         return BadLine(
             message=f"found `{text}`, wanted a requirement (PEP 508): {reason}",
             line=number,
+            hint=f"put `{option[1]}` on a line of its own" if option else None,
         )
 
 
@@ -204,6 +206,12 @@ def _unnamed(text: str, number: int) -> BadLine:
             message="found an address without a name, wanted a requirement", line=number, hint=hint
         )
     folder = text.partition("[")[0].rstrip("/")
+    if folder.endswith((".whl", ".tar.gz", ".zip")):
+        return BadLine(
+            message=f"found the file `{text}`, wanted a requirement",
+            line=number,
+            hint="write `NAME @ ADDRESS` with the address that the file can be had from",
+        )
     name = posixpath.basename(folder) or "NAME"
     return BadLine(
         message=f"found the path `{text}`, wanted a requirement",
