@@ -47,10 +47,15 @@ def test_what_was_written_is_a_notice() -> None:
     assert lines[-2] == "::notice file=pyproject.toml::[tool.uv] constraint-dependencies: 3 pins"
 
 
-def test_a_missing_hash_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("outcome", "level"),
+    [(Outcome.FRESH, "error"), (Outcome.STALE, "error"), (Outcome.WRITTEN, "warning")],
+)
+def test_a_missing_hash_fails_a_check_alone(outcome: Outcome, level: str) -> None:
+    report = unhashed(replace(REPORT, outcome=outcome))
     assert (
-        "::error file=pyproject.toml,line=4,title=cu128::`numpy` has no hash\n"
-    ) in render_github(unhashed(), manifest=MANIFEST)
+        f"::{level} file=pyproject.toml,line=4,title=cu128::`numpy` has no hash\n"
+    ) in render_github(report, manifest=MANIFEST)
 
 
 def test_each_problem_of_a_file_is_annotated_on_its_line() -> None:

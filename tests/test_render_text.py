@@ -20,7 +20,7 @@ B200 (10.0)
   torchvision    0.22.0+cu128     released with torch 2.7.0
   torch-scatter  2.1.2+pt27cu128
   spconv-cu126   2.3.8            stands for `spconv`; the newest CUDA 12 build
-  pointops       source           compiled on install; only a folder has it
+  pointops       source           only a folder has it
   5 packages, all hashed
   compiled on install: pointops (from libs/pointops)
   warning EB401: torch-scatter 2.1.2+pt27cu128: has PTX but no machine code for 12.0: the first \
@@ -90,11 +90,31 @@ def test_an_incomplete_lock_names_what_lacks_a_hash() -> None:
     assert lines[-2:] == ["incomplete: not every package has a hash", "next: fetch"]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "step"),
+    [
+        (Outcome.STALE, "fetch"),
+        (Outcome.FRESH, "fetch"),
+        (Outcome.UNCHANGED, "fetch"),
+        (Outcome.WOULD_WRITE, "again"),
+    ],
+)
+def test_missing_hashes_are_fetched_next(outcome: Outcome, step: str) -> None:
+    call = Invocation(again="again", complete="fetch")
+    assert next_step(unhashed(replace(REPORT, outcome=outcome)), call) == step
+
+
 def test_errors_come_first_and_stop_the_install() -> None:
     lines = render_text(with_finding(ERROR), invocation=Invocation(again="again")).splitlines()
     labels = [line.split()[0] for line in lines if " EB" in line]
     assert labels == ["error", "warning", "unknown"]
     assert lines[-2:] == ["not sound: see the errors above", "next: again"]
+
+
+def test_a_subject_is_not_said_twice() -> None:
+    finding = replace(ERROR, message=f"{ERROR.subject} has no code for sm_120", hint=None)
+    text = render_text(with_finding(finding))
+    assert "  error EB101: nvidia-nccl-cu12 2.26.2 has no code for sm_120\n" in text
 
 
 def test_a_build_of_pypi_says_so() -> None:

@@ -9,7 +9,7 @@ from envbuild.core.redact import redact_text
 from envbuild.core.tomlpositions import toml_positions
 from envbuild.model.finding import Severity
 from envbuild.model.report import Outcome
-from envbuild.render.rows import plural, worst_first
+from envbuild.render.rows import finding_words, plural, worst_first
 
 if TYPE_CHECKING:
     from envbuild.model.finding import Finding
@@ -58,7 +58,7 @@ def render_github(report: LockReport, *, root: str = "", manifest: str = "") -> 
     ]
     lines += [
         workflow_command(
-            "error",
+            "error" if report.outcome in {Outcome.FRESH, Outcome.STALE} else "warning",
             f"`{package.name}` has no hash",
             file=file,
             line=where[target.target],
@@ -88,9 +88,8 @@ def failure_commands(failure: Failure, *, root: str = "") -> str:
 
 
 def _finding(finding: Finding, *, target: str, file: str, line: int | None) -> str:
-    subject = f"{finding.subject}: " if finding.subject else ""
     hint = (f"hint: {finding.hint}",) if finding.hint else ()
-    message = "\n".join([subject + finding.message, *finding.evidence, *hint])
+    message = "\n".join([finding_words(finding), *finding.evidence, *hint])
     title = f"{finding.code} {target}".strip()
     return workflow_command(_LEVELS[finding.severity], message, file=file, line=line, title=title)
 

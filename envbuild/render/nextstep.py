@@ -29,10 +29,12 @@ class Invocation:
 
 def next_step(report: LockReport, invocation: Invocation) -> str:
     """Return the command that follows from the report."""
-    if report.outcome in {Outcome.STALE, Outcome.WOULD_WRITE} or has_errors(report):
+    if report.outcome is Outcome.WOULD_WRITE or has_errors(report):
         return invocation.again
     if report.incomplete:
         return invocation.complete
+    if report.outcome is Outcome.STALE:
+        return invocation.again
     return install_command(report, directory=invocation.directory)
 
 

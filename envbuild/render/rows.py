@@ -58,9 +58,10 @@ def locked_version(pin: Pin, lock: TargetLock) -> str:
 
 def pin_reason(pin: Pin) -> str:
     """Return why a pin was taken."""
+    if isinstance(pin, SourceBuild):
+        return pin.reason or "compiled on install"
     replaces = f"stands for `{pin.replaces}`" if isinstance(pin, PypiPin) and pin.replaces else ""
-    compiled = "compiled on install" if isinstance(pin, SourceBuild) else ""
-    return "; ".join(part for part in (compiled, replaces, pin.reason) if part)
+    return "; ".join(part for part in (replaces, pin.reason) if part)
 
 
 def pin_rows(report: TargetReport) -> tuple[tuple[str, str, str], ...]:
@@ -97,6 +98,12 @@ def build_words(build: SourceBuild) -> str:
 def worst_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Return the findings, errors first, otherwise in the order they were made."""
     return tuple(sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity)))
+
+
+def finding_words(finding: Finding) -> str:
+    """Return the message, after the subject where it does not name that itself."""
+    named = not finding.subject or finding.subject in finding.message
+    return finding.message if named else f"{finding.subject}: {finding.message}"
 
 
 def notes_of(report: TargetReport) -> tuple[str, ...]:

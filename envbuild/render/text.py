@@ -13,6 +13,7 @@ from envbuild.render.nextstep import Invocation, has_errors, next_step
 from envbuild.render.rows import (
     build_words,
     count_words,
+    finding_words,
     headline,
     notes_of,
     pin_rows,
@@ -72,8 +73,7 @@ def _target(canvas: Canvas, report: TargetReport, *, explain: bool) -> None:
 
 def _finding(canvas: Canvas, finding: Finding) -> None:
     label = f"{finding.severity.value} {finding.code}: ".replace(" :", ":")
-    text = f"{finding.subject}: {finding.message}" if finding.subject else finding.message
-    canvas.labelled(label, text, indent=2, style=_STYLES[finding.severity])
+    canvas.labelled(label, finding_words(finding), indent=2, style=_STYLES[finding.severity])
     for line in finding.evidence:
         canvas.line(line, indent=6)
     if finding.hint:
