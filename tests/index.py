@@ -17,6 +17,7 @@ import hashlib
 import io
 import json
 import re
+import ssl
 import threading
 import zipfile
 from collections import Counter
@@ -35,6 +36,7 @@ from envbuild.model.wheel import PageKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from typing_extensions import Self
 
@@ -169,13 +171,17 @@ class Fault:
     half: bool = False
     body: bytes | None = None
     content_type: str | None = None
-    location: str | None = None
-    retry_after: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
     drop: bool = False
     times: int | None = None
 
 
 HTML_FOR_JSON = Fault(body=b"<!DOCTYPE html><html></html>", content_type=JSON_TYPE)
+
+
+def redirect(location: str) -> Fault:
+    """Lead to another address."""
+    return Fault(status=HTTPStatus.FOUND, headers={"Location": location})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +206,9 @@ class Seen:
 class LocalIndex:
     """The server; a context manager. Paths are given decoded, and start with a slash."""
 
-    def __init__(self, *, ranges: bool = True, compress: bool = False) -> None:
+    def __init__(
+        self, *, ranges: bool = True, compress: bool = False, certificate: Path | None = None
+    ) -> None:
         self.ranges = ranges
         self.compress = compress
         self.seen: list[Seen] = []
@@ -212,6 +220,11 @@ class LocalIndex:
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.index = self
+        self._scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(
@@ -229,7 +242,7 @@ class LocalIndex:
     @property
     def base(self) -> str:
         """The address without a slash at its end."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     @property
     def urls(self) -> IndexUrls:
@@ -493,14 +506,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.NOT_FOUND, b"no such page", {})
 
     def _misbehaved(self, fault: Fault) -> bool:
-        if fault.location is not None:
-            self._send(HTTPStatus.FOUND, b"", {"Location": fault.location})
-        elif fault.status is not None or fault.body is not None:
-            retry = {"Retry-After": fault.retry_after} if fault.retry_after is not None else {}
-            content_type = {"Content-Type": fault.content_type or "text/plain"}
-            self._send(fault.status or 200, fault.body or b"broken", retry | content_type)
-        else:
+        if fault.status is None and fault.body is None:
             return False
+        headers = {"Content-Type": fault.content_type or "text/plain", **fault.headers}
+        self._send(fault.status or 200, fault.body or b"broken", headers)
         return True
 
     def _allowed(self, path: str) -> bool:

@@ -122,23 +122,26 @@ class LiveIndex:
         """Return the wheels of an address, None where it does not exist."""
         key = (url, project)
         if key not in self._pages:
-            stored = self._stored(url, accept=_HTML if page.flat else _SIMPLE)
-            self._pages[key] = None if stored is None else _parsed(stored, page, project)
+            self._pages[key] = self._asked(page, url, project=project)
         return self._pages[key]
 
-    def _stored(self, url: str, *, accept: str) -> CachedPage | None:
+    def _asked(
+        self, page: IndexPage, url: str, *, project: str | None
+    ) -> tuple[WheelFile, ...] | None:
+        accept = _HTML if page.flat else _SIMPLE
         cached = self._cache.load(url, variant=accept)
         if cached is not None and self._cache.is_fresh(cached):
-            return cached
+            return _parsed(cached, page, project)
         etag, modified = (cached.etag, cached.last_modified) if cached else (None, None)
         answer = self._client.get(url, accept=accept, etag=etag, last_modified=modified)
         if answer is None:
             return None
         fresh = fresh_seconds(answer.cache_control)
-        page = _revalidated(answer, cached, until=self._cache.now() + (fresh or 0.0))
+        stored = _revalidated(answer, cached, until=self._cache.now() + (fresh or 0.0))
+        wheels = _parsed(stored, page, project)  # a page that cannot be read is not kept
         if fresh is not None:
-            self._cache.save(url, page, variant=accept)
-        return page
+            self._cache.save(url, stored, variant=accept)
+        return wheels
 
     def _metadata(self, wheel: WheelFile) -> bytes | None:
         identity = wheel.metadata_sha256 or wheel.sha256

@@ -77,12 +77,11 @@ class PageCache:
         try:
             head, _, body = self._file(self._pages, key).read_bytes().partition(b"\n")
             stored = json.loads(head)
-            if stored.pop("key") != key or stored.pop("sha256") != hashlib.sha256(body).hexdigest():
-                return None
-            page = CachedPage(body=body, **stored)
-        except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            told = (stored["key"], stored["sha256"])
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
-        return page if _sound(page) else None
+        known = (key, hashlib.sha256(body).hexdigest())
+        return _page(stored, body) if told == known else None
 
     def save(self, url: str, page: CachedPage, *, variant: str = "") -> None:
         """Store the page of an address."""
@@ -117,14 +116,25 @@ class PageCache:
         return folder / hashlib.sha256(key.encode()).hexdigest()
 
 
-def _sound(page: CachedPage) -> bool:
-    texts = (page.etag, page.last_modified)
-    return (
-        isinstance(page.url, str)
-        and isinstance(page.content_type, str)
-        and isinstance(page.fresh_until, (int, float))
-        and all(text is None or isinstance(text, str) for text in texts)
-    )
+def _page(stored: object, body: bytes) -> CachedPage | None:
+    match stored:
+        case {
+            "url": str(url),
+            "content_type": str(content_type),
+            "etag": (str() | None) as etag,
+            "last_modified": (str() | None) as last_modified,
+            "fresh_until": (int() | float()) as fresh_until,
+        }:
+            return CachedPage(
+                url=url,
+                body=body,
+                content_type=content_type,
+                etag=etag,
+                last_modified=last_modified,
+                fresh_until=fresh_until,
+            )
+        case _:
+            return None
 
 
 def _write(path: Path, data: bytes) -> None:
