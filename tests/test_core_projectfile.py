@@ -105,6 +105,7 @@ def test_the_table_that_the_hint_shows_is_valid() -> None:
         ('torch = "2.7.0"', "==2.7.0"),
         ('torch = "2.7.0+cu128"', "==2.7.0+cu128"),
         ('torch = ">=2.6,<2.9"', "<2.9,>=2.6"),
+        ('torch = "2.7.0+custom"', "==2.7.0+custom"),
         ('driver = "570"', ">=570"),
         ('driver = "570.26"', ">=570.26"),
         ('driver = ">=570"', ">=570"),

@@ -48,9 +48,6 @@ class Problems:
         self._positions = positions
         self._found: list[Problem] = []
 
-    def __len__(self) -> int:
-        return len(self._found)
-
     def line(self, path: KeyPath) -> int:
         """Return the line of a key path in the file."""
         return self._positions.line(path)
