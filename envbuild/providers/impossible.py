@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from envbuild.core.candidates import is_proven
@@ -17,40 +18,40 @@ if TYPE_CHECKING:
     from envbuild.providers.relaxation import Relaxed
 
 _MOST = 3
+_FROM_PYPI = re.compile(r" from PyPI \([^)]*\)")
+_NUMBER = re.compile(r"\d[\w.+]*")
 
 
 def impossible(solutions: Solutions) -> RefusedError:
     """Return the error for a request that no candidate fits, once the search is spent."""
     context = solutions.context
     nearest = _nearest(context)
-    reasons = _reasons(solutions.rejections)
+    reasons = "; ".join(_reasons(solutions.rejections))
     if reasons and nearest is not None and nearest[0].key in ("cuda", "torch", "driver"):
-        reasons.append(_exclusion(*nearest))
-    reasons = reasons or [_nothing(context)]
+        reasons += f" and {_exclusion(*nearest)}"
     what = f"no build of torch fits target `{context.target.name}`"
     hint = _hint(*nearest) if nearest is not None else None
-    return RefusedError(f"{what}: {' and '.join(reasons)}", hint=hint)
+    return RefusedError(f"{what}: {reasons or _nothing(context)}", hint=hint)
 
 
 def _reasons(rejections: tuple[Rejection, ...]) -> list[str]:
-    """Return the reasons, the ones that rule out most candidates first, each said once.
+    """Return the reasons, those that rule out most candidates first, each said once.
 
-    What several candidates share in kind (the same project, the same key) is one reason, told
-    of the newest of them.
+    Reasons of one project that differ in nothing but numbers are one reason, told of the first
+    candidate, which is the newest.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for rejection in rejections:
         for refusal in rejection.refusals:
-            groups.setdefault((refusal.project, refusal.excludes), []).append(refusal.reason)
+            shape = _NUMBER.sub("#", _FROM_PYPI.sub("", refusal.reason.partition(": ")[0]))
+            groups.setdefault((refusal.project, shape), []).append(refusal.reason)
     ordered = sorted(groups.values(), key=len, reverse=True)
     return [_counted(reasons) for reasons in ordered[:_MOST]]
 
 
 def _counted(reasons: list[str]) -> str:
     unique = list(dict.fromkeys(reasons))
-    if len(unique) <= 2:  # noqa: PLR2004
-        return "; ".join(unique)
-    return f"{unique[0]} ({len(unique) - 1} other builds likewise)"
+    return unique[0] if len(unique) == 1 else f"{unique[0]} ({len(unique) - 1} more like it)"
 
 
 def _nothing(context: Context) -> str:
@@ -93,7 +94,9 @@ def _nearest(context: Context) -> tuple[Relaxed, Stack] | None:
 
 
 def _hint(relaxed: Relaxed, stack: Stack) -> str:
-    return f"{_change(relaxed, stack)} gives {stack.candidate.label}{_others(relaxed, stack)}"
+    gives = f"{_change(relaxed, stack)} gives {stack.candidate.label}{_others(relaxed, stack)}"
+    proven = is_proven(stack.candidate, relaxed.context)
+    return gives if proven else f"{gives}, whose GPU code is not known"
 
 
 def _change(relaxed: Relaxed, stack: Stack) -> str:
