@@ -49,7 +49,12 @@ def _source(choice: str, catalog: Catalog, options: LockOptions, reporter: Repor
             hint="leave one of them out",
         )
     from envbuild.world.autosource import AutoSource  # noqa: PLC0415 - requests takes 100 ms
+    from envbuild.world.http import HttpClient  # noqa: PLC0415
     from envbuild.world.liveindex import LiveIndex  # noqa: PLC0415
+    from envbuild.world.pagecache import PageCache, default_directory  # noqa: PLC0415
 
-    live = LiveIndex.default(reporter)
-    return live if choice == "live" else AutoSource(live, catalog)
+    client = HttpClient()
+    live = LiveIndex(client, PageCache(default_directory(os.environ)), reporter.download)
+    if choice == "live":
+        return live
+    return AutoSource(live, catalog, reaches=client.reaches, catalog_date=catalog.date)

@@ -63,6 +63,8 @@ def lock(
     when uv, an index or the disk fails; in each case no file was written.
     """
     project = read_project(files, options.environ)
+    for note in project.notes:
+        reporter.note(note)
     targets = _selected(project, options.targets)
     if options.writes:
         files.check_writable()
@@ -89,12 +91,25 @@ def read_project(files: Files, environ: Mapping[str, str]) -> Project:
         raise InputError(
             f"no `pyproject.toml` in `{files.root}`", hint="run it in the project's folder"
         )
-    named = {name: files.read(name) for name in requirement_files_named(text)}
-    found = {name: content for name, content in named.items() if content is not None}
-    project = parse_project(text, requirement_files=found, environ=environ)
+    project = parse_project(
+        text, requirement_files=_requirement_files(text, files), environ=environ
+    )
     if project.layer is Layer.PROJECT:
         _check_layer(project, files)
     return project
+
+
+def _requirement_files(text: str, files: Files) -> dict[str, str]:
+    """Return the requirements files that a project names, and those that they name."""
+    found: dict[str, str] = {}
+    tried: set[str] = set()
+    while True:
+        named = set(requirement_files_named(text, requirement_files=found)) - tried
+        if not named:
+            return found
+        tried |= named
+        read = {name: files.read(name) for name in sorted(named)}
+        found.update({name: content for name, content in read.items() if content is not None})
 
 
 def _check_layer(project: Project, files: Files) -> None:

@@ -173,8 +173,8 @@ def _text(value: str) -> str:
 
 def _package_lines(package: Pinned) -> Iterator[str]:
     yield f"name = {_text(package.name)}"
-    public = package.version.partition("+")[0]
-    yield f"version = {_text(public if package.direct else package.version)}"
+    if not package.direct:  # installers compare it with the file name and with the metadata
+        yield f"version = {_text(package.version)}"
     if package.marker is not None:
         yield f"marker = {_text(package.marker)}"
     if package.direct:

@@ -157,8 +157,8 @@ def _edit_sources(uv: Settings, settings: UvSettings, coupled: Collection[str]) 
             sources[name] = _inline(sources[name])
         elif project in coupled and _refers_to_own_index(_plain(sources[name])):
             del sources[name]
-    for project, index in wanted.items():
-        sources[project] = _inline({"index": index})
+    for name, index in wanted.items():
+        sources[name] = _inline({"index": index})
     if not sources:
         del uv["sources"]
 
@@ -219,8 +219,8 @@ def _edit_cutoff(uv: Settings, settings: UvSettings, coupled: Collection[str]) -
         project = canonicalize_name(name)
         if project in coupled and project not in wanted and _plain(per_package[name]) is False:
             del per_package[name]
-    for project in wanted:
-        _set(per_package, project, False)  # noqa: FBT003
+    for name in wanted:
+        _set(per_package, name, False)  # noqa: FBT003
     if not per_package:
         del uv["exclude-newer-package"]
 
@@ -232,9 +232,11 @@ def _edit_default_groups(uv: Settings, document: TOMLDocument, settings: UvSetti
     if settings.group and groups is None:
         defined = _table(document, "dependency-groups") or {}
         uv["default-groups"] = _array([*(["dev"] if "dev" in defined else []), GROUP])
+    elif groups is None:
+        return
     elif settings.group and GROUP not in groups:
         groups.append(GROUP)
-    elif not settings.group and groups is not None and GROUP in groups:
+    elif not settings.group and GROUP in groups:
         groups.remove(GROUP)
         if _plain(groups) in ([], ["dev"]):
             del uv["default-groups"]

@@ -157,7 +157,8 @@ def _signals_held() -> Iterator[None]:
         caught.append(number)
 
     try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+        held = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, note) for number in held}
     except ValueError:  # not in the main thread: no signal arrives here
         yield
         return
@@ -166,5 +167,5 @@ def _signals_held() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in caught:
-            os.kill(os.getpid(), number)
+        for arrived in caught:
+            os.kill(os.getpid(), arrived)
