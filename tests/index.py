@@ -22,6 +22,7 @@ import threading
 import zipfile
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -64,11 +65,11 @@ class LocalWheel:
     def project(self) -> str:
         return canonicalize_name(self.filename.partition("-")[0])
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 
-    @property
+    @cached_property
     def metadata_sha256(self) -> str:
         return hashlib.sha256(self.metadata).hexdigest()
 
@@ -357,36 +358,23 @@ class LocalIndex:
 
         Where a given wheel has no hash its page states none.
         """
+        groups: dict[tuple[PageKind, str], list[LocalWheel]] = {}
         for wheel in wheels:
-            project, version, *build, tag = _name_parts(wheel.filename)
-            made = local_wheel(
-                project,
-                version,
-                tag,
-                requires=wheel.requires_dist or (),
-                requires_python=wheel.requires_python,
-                build="".join(build),
-            )
-            told = replace(
-                made,
-                hashed=wheel.sha256 is not None,
-                metadata_beside=wheel.metadata_sha256 is not None,
-                yanked=wheel.yanked,
-            )
-            self._add_told(wheel, told)
+            groups.setdefault((wheel.page.kind, wheel.page.key), []).append(_made(wheel))
+        for (kind, key), made in groups.items():
+            self._add_group(kind, key, made)
 
-    def _add_told(self, wheel: WheelFile, made: LocalWheel) -> None:
-        key = wheel.page.key
-        match wheel.page.kind:
+    def _add_group(self, kind: PageKind, key: str, wheels: list[LocalWheel]) -> None:
+        match kind:
             case PageKind.PYTORCH:
-                self.add_pytorch(key, made)
+                self.add_pytorch(key, *wheels)
             case PageKind.PYG:
                 torch, _, accelerator = key.partition("+")
-                self.add_pyg(torch, accelerator, made)
+                self.add_pyg(torch, accelerator, *wheels)
             case PageKind.FLASH_ATTN:
-                self.add_release(key, made)
+                self.add_release(key, *wheels)
             case PageKind.PYPI:
-                self.add_pypi(replace(made, hashed=True))
+                self.add_pypi(*(replace(wheel, hashed=True) for wheel in wheels))
 
     def _added(self, root: str, wheels: tuple[LocalWheel, ...]) -> tuple[LocalWheel, ...]:
         self._listed.setdefault(root, {}).update({wheel.filename: wheel for wheel in wheels})
@@ -412,6 +400,24 @@ class LocalIndex:
     def wait(self, seconds: float) -> None:
         """Wait, but not beyond the end of the server."""
         self._closing.wait(seconds)
+
+
+def _made(wheel: WheelFile) -> LocalWheel:
+    project, version, *build, tag = _name_parts(wheel.filename)
+    made = local_wheel(
+        project,
+        version,
+        tag,
+        requires=wheel.requires_dist or (),
+        requires_python=wheel.requires_python,
+        build="".join(build),
+    )
+    return replace(
+        made,
+        hashed=wheel.sha256 is not None,
+        metadata_beside=wheel.metadata_sha256 is not None,
+        yanked=wheel.yanked,
+    )
 
 
 def _name_parts(filename: str) -> Iterator[str]:

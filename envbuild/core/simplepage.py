@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+from urllib.parse import unquote, urljoin
 
 from packaging.utils import (
     InvalidWheelFilename,
@@ -73,19 +73,22 @@ def parse_page(
 
 def _joined(base: str, href: str) -> str | None:
     try:
-        url = without_credentials(urldefrag(urljoin(base, href.strip()))[0])
-        scheme = urlsplit(url).scheme
+        url = without_credentials(urljoin(base, href.partition("#")[0].strip()))
     except ValueError:
         return None
     # A page of the network must not point into the disk of its reader.
     allowed = {"http", "https", "file"} if base.startswith("file:") else {"http", "https"}
-    return url if scheme in allowed else None
+    return url if url.partition(":")[0].lower() in allowed else None
+
+
+def _last_part(href: str) -> str:
+    path = href.partition("#")[0].partition("?")[0].strip()
+    return unquote(path.rpartition("/")[2])
 
 
 def _wheel(link: Link, context: _Context) -> WheelFile | None:
-    url = _joined(context.base, link.href)
-    filename = link.filename or (unquote(urlsplit(url).path).rpartition("/")[2] if url else "")
-    if url is None or not filename.endswith(".whl"):
+    filename = link.filename or _last_part(link.href)
+    if not filename.endswith(".whl"):
         return None
     # Cheap before dear: a flat page lists thousands of wheels of other projects.
     name = canonicalize_name(filename.partition("-")[0])
@@ -94,6 +97,9 @@ def _wheel(link: Link, context: _Context) -> WheelFile | None:
     try:
         _, version, _, _ = parse_wheel_filename(filename)
     except InvalidWheelFilename:
+        return None
+    url = _joined(context.base, link.href)
+    if url is None:
         return None
     return WheelFile(
         project=name,
