@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from envbuild.commands.lock import LockOptions
     from envbuild.model.report import LockReport
     from envbuild.ports import Reporter
+    from envbuild.render.answer import Manner
     from envbuild.render.failure import Failure
     from envbuild.render.progress import TerminalReporter
 
@@ -53,10 +54,10 @@ def main(argv: Sequence[str] | None = None, *, lock_report: LockCommand | None =
         from envbuild.render.failure import failure_of
 
         return _fail(failure_of(error), words)
-    except KeyboardInterrupt:
-        from envbuild.render.failure import INTERRUPTED
+    except KeyboardInterrupt as stop:
+        from envbuild.render.failure import interrupted
 
-        return _fail(INTERRUPTED, words)
+        return _fail(interrupted(*stop.args), words)
     except Exception as error:  # noqa: BLE001 - the one place where a bug ends
         return _fail(_bug(error, words), words)
 
@@ -74,24 +75,38 @@ def _run(words: list[str], lock_report: LockCommand | None) -> int:
 
 
 def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) -> int:
-    from envbuild.invocation import invocation, lock_options
-    from envbuild.render.answer import Manner, render_answer
+    from envbuild.invocation import lock_options
+    from envbuild.model.report import Outcome
+    from envbuild.render.answer import render_answer
 
     options = lock_options(arguments)
     run = lock_report or _real_lock()
     with closing(_reporter(arguments)) as reporter:
         report = run(options, arguments.source, reporter)
-    code = _exit_code(report, check=options.check)
-    manner = Manner(
+    try:
+        code = _exit_code(report, check=options.check)
+        say(sys.stdout, render_answer(report, _manner(arguments, options), exit_code=code))
+    except KeyboardInterrupt:
+        if report.outcome is Outcome.WRITTEN:
+            raise KeyboardInterrupt("every file was written") from None
+        raise
+    return code
+
+
+def _manner(arguments: argparse.Namespace, options: LockOptions) -> Manner:
+    from envbuild.invocation import invocation
+    from envbuild.render.answer import Manner
+
+    github = arguments.format == "github"
+    manifest = options.directory / "pyproject.toml"
+    return Manner(
         format=arguments.format,
         invocation=invocation(arguments),
         explain=arguments.explain,
         width=terminal_width(sys.stdout),
         color=wants_color(sys.stdout, arguments.color, os.environ),
-        manifest=(options.directory / "pyproject.toml").read_text("utf-8", "replace"),
+        manifest=manifest.read_text("utf-8", "replace") if github else "",
     )
-    say(sys.stdout, render_answer(report, manner, exit_code=code))
-    return code
 
 
 def _run_gpus(arguments: argparse.Namespace) -> int:

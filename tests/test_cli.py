@@ -373,6 +373,27 @@ def test_interrupted(number: signal.Signals, project: Path) -> None:
     assert (process.returncode, out, err) == (130, "", "interrupted: nothing was written\n")
 
 
+def test_interrupted_after_the_files_were_written(project: Path) -> None:
+    """The reader of a full pipe keeps the answer waiting, and Ctrl-C ends that."""
+    body = "print('ready', flush=True); return replace(REPORT, source='x' * 1_000_000)"
+    with subprocess.Popen(
+        [*command(body), "lock"],
+        cwd=project,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr.readline() == "interrupted: every file was written\n"
+        process.stdout.close()
+        assert process.wait(timeout=20) == 130
+
+
 @pytest.mark.parametrize("words", [["--help"], ["gpus"], ["lock"], ["lock", "--format=json"]])
 def test_a_reader_that_went_away_is_no_error(words: list[str], project: Path) -> None:
     read, write = os.pipe()

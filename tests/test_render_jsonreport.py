@@ -14,7 +14,7 @@ from reports import ERROR, REPORT, unhashed, with_finding
 from envbuild.core.gpus import known_gpus
 from envbuild.model.project import Layer
 from envbuild.model.report import Outcome
-from envbuild.render.failure import INTERRUPTED, Failure, failure_document
+from envbuild.render.failure import Failure, failure_document, interrupted
 from envbuild.render.gpus import gpus_document
 from envbuild.render.jsonreport import render_json, report_document
 
@@ -106,7 +106,7 @@ def test_credentials_are_removed_and_the_rest_stays_json() -> None:
 
 
 def test_an_interruption() -> None:
-    assert failure_document(INTERRUPTED) == {
+    assert failure_document(interrupted()) == {
         "version": 1,
         "error": {
             "kind": "interrupted",

@@ -32,9 +32,9 @@ class Failure:
     hint: str | None = None
 
 
-INTERRUPTED = Failure(
-    kind="interrupted", message="interrupted: nothing was written", exit_code=EXIT_INTERRUPTED
-)
+def interrupted(what: str = "nothing was written") -> Failure:
+    """Return the failure for Ctrl-C or SIGTERM; ``what`` says how the files were left."""
+    return Failure(kind="interrupted", message=f"interrupted: {what}", exit_code=EXIT_INTERRUPTED)
 
 
 def failure_of(error: EnvbuildError) -> Failure:
