@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from envbuild.arguments import parse_arguments
 from envbuild.errors import EnvbuildError, WorldError
 from envbuild.world.streams import (
+    discard,
     escape_what_cannot_be_encoded,
     say,
     sigterm_interrupts,
@@ -87,6 +88,7 @@ def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) ->
         code = _exit_code(report, check=options.check)
         say(sys.stdout, render_answer(report, _manner(arguments, options), exit_code=code))
     except KeyboardInterrupt:
+        discard(sys.stdout)
         if report.outcome is Outcome.WRITTEN:
             raise KeyboardInterrupt("every file was written") from None
         raise

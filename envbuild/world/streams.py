@@ -33,10 +33,17 @@ def say(stream: TextIO | None, text: str) -> None:
         stream.write(text)
         stream.flush()
     except BrokenPipeError:
-        _discard(stream)
+        discard(stream)
     except OSError as error:
-        _discard(stream)
+        discard(stream)
         raise WorldError(f"the answer cannot be written: {error.strerror}") from error
+
+
+def discard(stream: TextIO | None) -> None:
+    """Drop what is still to be written: else Python tries once more while it ends."""
+    if stream is not None:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def terminal_width(stream: TextIO | None) -> int | None:
@@ -71,9 +78,3 @@ def sigterm_interrupts() -> Iterator[None]:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-def _discard(stream: TextIO) -> None:
-    # Otherwise Python flushes once more while it ends, and complains.
-    with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
