@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import uv
-from index import LocalIndex, LocalWheel, local_wheel
+from index import local_wheel
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -31,6 +31,8 @@ from envbuild.world.uv import UvResolver
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from index import LocalIndex, LocalWheel
 
     from envbuild.model.report import LockReport
     from envbuild.model.wheel import WheelFile
