@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from envbuild.core.archs import Coverage, coverage, describe, toolkit_knows
@@ -52,8 +53,6 @@ def _extend_one(project: str, candidate: Candidate, context: Context) -> Extensi
     prefer = preference(context, project)
     if prefer is Prefer.SOURCE:
         return _source(project, candidate, context)
-    if project == "cumm" and candidate.cuda is not None:
-        return Extension()  # spconv's own requirement brings the one that fits
     found = _wheels(project, candidate, context)
     if isinstance(found, Refusal) and prefer is Prefer.WHEEL_OR_SOURCE:
         return _source(project, candidate, context)
@@ -61,19 +60,21 @@ def _extend_one(project: str, candidate: Candidate, context: Context) -> Extensi
 
 
 def _wheels(project: str, candidate: Candidate, context: Context) -> Extension | Refusal:
-    names = _names(project, candidate)
+    names = _names(project, candidate, context)
     if isinstance(names, Refusal):
         return names
+    if project in CUMM:
+        return Extension()  # which version is between spconv's requirement and the project's
     refusal: Refusal | None = None
     for name in names:
         found = _wheel(name, project, context)
         if not isinstance(found, Refusal):
             return _pinned(found, project, context)
         refusal = refusal or found
-    return refusal or _no_cuda(project, candidate)
+    return refusal or Extension()
 
 
-def _names(project: str, candidate: Candidate) -> tuple[str, ...] | Refusal:
+def _names(project: str, candidate: Candidate, context: Context) -> tuple[str, ...] | Refusal:
     """Return the distributions that may stand for a wanted one, best first."""
     cuda, own = candidate.cuda, {**SUFFIXED, **CUMM}.get(project)
     if cuda is None:
@@ -88,15 +89,28 @@ def _names(project: str, candidate: Candidate) -> tuple[str, ...] | Refusal:
             f"{project} is built for CUDA {own.major}, which does not mix with CUDA {cuda.major}"
         )
         return Refusal(project=project, reason=reason, excludes=project)
-    below = [(v, name) for name, v in SUFFIXED.items() if v.major == cuda.major and v <= cuda]
-    return tuple(name for _, name in sorted(below, reverse=True)) or _no_cuda(project, candidate)
+    nearest = _nearest(project, cuda, context)
+    return nearest or _no_cuda(project, cuda)
 
 
-def _no_cuda(project: str, candidate: Candidate) -> Refusal:
-    cuda = candidate.cuda
-    newest = max(SUFFIXED, key=lambda name: SUFFIXED[name])
-    what = f"CUDA {cuda.major if cuda and cuda.major > SUFFIXED[newest].major else cuda}"
-    reason = f"{project} has no wheel for {what} (newest: {newest})"
+def _nearest(project: str, cuda: CudaVersion, context: Context) -> tuple[str, ...]:
+    """Return the names that hold the CUDA major, the nearest minor not above it first.
+
+    A name with CUDA that the project also asks for is the only one, as two of them own the same
+    files; and cumm goes with spconv where both are wanted.
+    """
+    follows = project == "cumm" and any(n.startswith("spconv") for n in context.wanted)
+    table = CUMM if project == "cumm" and not follows else SUFFIXED
+    below = sorted((v for v in table.values() if v.major == cuda.major and v <= cuda), reverse=True)
+    stem = "spconv" if table is SUFFIXED else "cumm"
+    named = [v for v in below if f"{stem}-{v.tag}" in context.wanted]
+    return tuple(f"{project}-{v.tag}" for v in named or below)
+
+
+def _no_cuda(project: str, cuda: CudaVersion) -> Refusal:
+    newest = max((CUMM if project == "cumm" else SUFFIXED).items(), key=lambda item: item[1])
+    what = f"CUDA {cuda.major if cuda.major > newest[1].major else cuda}"
+    reason = f"{project} has no wheel for {what} (newest: {newest[0]})"
     return Refusal(project=project, reason=reason, excludes=project)
 
 
@@ -142,9 +156,10 @@ def _with_cumm(wheel: WheelFile, context: Context) -> WheelFile | Refusal:
 
 
 def _pinned(wheel: WheelFile, project: str, context: Context) -> Extension:
+    asked_for = SpecifierSet(",".join(str(r.specifier) for r in context.wanted[project]))
     pin = PypiPin(
         project=wheel.project,
-        specifier=f"=={wheel.version}",
+        specifier=str(asked_for) if project == "cumm" else f"=={wheel.version}",
         replaces=None if wheel.project == project else project,
         reason="the nearest build of the same CUDA major",
     )
