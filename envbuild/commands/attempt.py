@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from envbuild.core.scratch import ScratchIndex
     from envbuild.model.finding import Finding
     from envbuild.model.lock import Pinned
+    from envbuild.model.resolution import ResolveRequest
     from envbuild.model.stack import Stack
     from envbuild.model.target import Target
     from envbuild.model.wheel import WheelFile
@@ -77,7 +78,7 @@ class Attempt:
         resolution = self._resolve(index, requires)
         if isinstance(resolution, Unsatisfiable):
             return resolution
-        packages = self._packages(resolution, index, requires)
+        packages = self._packages(resolution, requires)
         unforeseen = self._unforeseen(packages)
         if unforeseen:
             return unforeseen
@@ -112,30 +113,36 @@ class Attempt:
         )
         if locker.offline or (self.preferences.keeps_all and self.preferences.before):
             locker.reporter.phase(f"{self.target.name}: confirm with uv")
-            answer = locker.resolver.resolve(replace(request, offline=True))
+            answer = self._ask(replace(request, offline=True), index)
             if locker.offline:
                 return _offline_answer(answer)
             if isinstance(answer, Resolution) and self._confirms(answer):
                 return answer
         locker.reporter.phase(f"{self.target.name}: resolve with uv")
-        answer = locker.resolver.resolve(request)
+        answer = self._ask(request, index)
         if isinstance(answer, Unavailable):
             raise WorldError(answer.reason)
+        return answer
+
+    def _ask(
+        self, request: ResolveRequest, index: ScratchIndex
+    ) -> Resolution | Unsatisfiable | Unavailable:
+        answer = self.locker.resolver.resolve(request)
+        if isinstance(answer, Resolution):
+            return replace(answer, pylock=with_real_pages(answer.pylock, index))
         return answer
 
     def _confirms(self, answer: Resolution) -> bool:
         before = self.preferences.before
         packages = exported_packages(answer.pylock, self.target)
         return before is not None and {p.name: p.version for p in packages} == {
-            p.name: p.version.partition("+")[0] if p.direct else p.version for p in before.packages
+            p.name: p.version for p in before.packages
         }
 
-    def _packages(
-        self, resolution: Resolution, index: ScratchIndex, requires: Requires
-    ) -> tuple[Pinned, ...]:
+    def _packages(self, resolution: Resolution, requires: Requires) -> tuple[Pinned, ...]:
         """Return the resolved set with what is known of the wheels of the stack."""
         wheels = {without_credentials(wheel.url): wheel for wheel in requires}
-        packages = exported_packages(with_real_pages(resolution.pylock, index), self.target)
+        packages = exported_packages(resolution.pylock, self.target)
         return tuple(_known(p, wheels.get(p.artifacts[0].url)) for p in packages)
 
     def _unforeseen(self, packages: tuple[Pinned, ...]) -> tuple[Requirement, ...]:

@@ -152,6 +152,7 @@ def _concluded(
         outcome=_outcome(options, stale),
         source=getattr(source, "said", ""),
         layer=project.layer,
+        default_target=project.default_target,
         targets=tuple(one.report for one in locked),
         changes=tuple(changes_of(project, locked, stale, files=files, facts=facts)),
         files=tuple(stale),

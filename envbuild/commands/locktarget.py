@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from envbuild.commands.attempt import Attempt, LockedTarget
+from envbuild.commands.attempt import Attempt
 from envbuild.commands.request import Preferences, lock_on_disk
 from envbuild.errors import RefusedError
 from envbuild.model.project import Layer
@@ -18,10 +18,12 @@ from envbuild.providers.solve import solve
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
+    from envbuild.commands.attempt import LockedTarget
     from envbuild.model.project import Project
     from envbuild.model.stack import Stack
     from envbuild.model.target import Target
     from envbuild.ports import Facts, Files, Reporter, Resolver, WheelSource
+    from envbuild.providers.solve import Solutions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,31 +46,47 @@ class TargetLocker:
     reporter: Reporter
 
     def lock(self, target: Target) -> LockedTarget:
-        """Lock a target.
+        """Lock a target, on the stack locked before where that still fits.
 
         Raises RefusedError when no stack fits, WorldError when uv, an index or a hash fails.
         """
-        found: tuple[Requirement, ...] = ()
+        preferences = self._preferences(target)
+        for kept in preferences.stacks():
+            locked = self._lock_with(target, preferences, kept)
+            if locked is not None:
+                return locked
+        locked = self._lock_with(target, preferences, ())
+        assert locked is not None  # noqa: S101 - without anything to keep the search raises
+        return locked
+
+    def _lock_with(
+        self, target: Target, preferences: Preferences, kept: tuple[Requirement, ...]
+    ) -> LockedTarget | None:
+        """Return the locked target, or None where no stack holds what is to be kept."""
+        found = kept
         while True:
-            answer = self._try_stacks(target, found)
-            if isinstance(answer, LockedTarget):
+            answer = self._try_stacks(target, preferences, found, keeps=bool(kept))
+            if not isinstance(answer, tuple):
                 return answer
             found = (*found, *answer)
 
     def _try_stacks(
-        self, target: Target, found: tuple[Requirement, ...]
-    ) -> LockedTarget | tuple[Requirement, ...]:
-        """Return the locked target, or coupled packages that only uv's answer showed."""
-        solutions = solve(
-            self.project, target, source=self.source, facts=self.facts, extra_wanted=found
-        )
-        preferences = self._preferences(target)
+        self,
+        target: Target,
+        preferences: Preferences,
+        found: tuple[Requirement, ...],
+        *,
+        keeps: bool,
+    ) -> LockedTarget | tuple[Requirement, ...] | None:
+        """Return the locked target, coupled packages that only uv's answer showed, or None."""
+        solutions = self._solutions(target, found)
         for number, stack in enumerate(solutions, 1):
             self.reporter.candidate(f"{target.name}: {stack.candidate.label}", number)
             attempt = Attempt(locker=self, target=target, stack=stack, preferences=preferences)
             answer = attempt.run()
             if isinstance(answer, Unsatisfiable):
-                _stop_unless_stack_matters(stack, answer, target)
+                if not keeps:
+                    _stop_unless_stack_matters(stack, answer, target)
                 solutions.reject(stack, f"uv finds no set with it: {answer.reason}")
             elif isinstance(answer, Refusal):
                 solutions.reject(stack, answer.reason, same_public=False)
@@ -77,7 +95,12 @@ class TargetLocker:
             else:
                 report = replace(answer.report, rejections=solutions.rejections)
                 return replace(answer, report=report)
-        raise impossible(solutions)
+        if not keeps:
+            raise impossible(solutions)
+        return None
+
+    def _solutions(self, target: Target, found: tuple[Requirement, ...]) -> Solutions:
+        return solve(self.project, target, source=self.source, facts=self.facts, extra_wanted=found)
 
     def _preferences(self, target: Target) -> Preferences:
         return Preferences(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from packaging.requirements import Requirement
+
 from envbuild.core.pylock import read_target_lock
 from envbuild.core.pyprojectedit import edit_pyproject
 from envbuild.core.redact import credentials_of
@@ -16,7 +18,7 @@ from envbuild.model.resolution import ResolveRequest
 from envbuild.providers.registry import COUPLED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from envbuild.core.scratch import ScratchIndex
     from envbuild.model.lock import TargetLock
@@ -47,6 +49,27 @@ class Preferences:
     def keeps_all(self) -> bool:
         """Whether no package is to be upgraded."""
         return not self.upgrade and not self.upgrade_packages
+
+    def stacks(self) -> Iterator[tuple[Requirement, ...]]:
+        """Yield what a stack must hold to be the one locked before, the whole of it first.
+
+        uv prefers by itself what an ordinary index serves; the builds of coupled packages are
+        chosen before uv is asked.
+        """
+        if self.before is None or self.upgrade:
+            return
+        kept = [
+            Requirement(f"{package.name}=={package.version}")
+            for package in self.before.packages
+            if package.name in COUPLED
+            and package.name not in self.upgrade_packages
+            and "+" in package.version
+        ]
+        torch = [requirement for requirement in kept if requirement.name == "torch"]
+        if kept:
+            yield tuple(kept)
+        if torch and torch != kept:
+            yield tuple(torch)
 
     def uv_lock(self) -> str | None:
         """Return the versions to prefer as a uv.lock, or None where there are none."""

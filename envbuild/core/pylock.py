@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -43,6 +44,7 @@ def parse_pylock(text: str, *, path: str) -> Pylock:
         ) from None
 
 
+@lru_cache(maxsize=4)
 def exported_packages(text: str, target: Target) -> tuple[Pinned, ...]:
     """Return the packages of uv's export that the target installs, sorted by name.
 
