@@ -145,6 +145,15 @@ def test_a_pypi_release_that_the_facts_do_not_know_is_read_from_its_requirements
     assert [str(candidate.cuda) for candidate in found] == ["13.4", "12.1"]
 
 
+def test_a_pypi_release_whose_cuda_is_not_known_is_no_answer_for_a_gpu() -> None:
+    files = (wheel("pypi", linux("torch-2.99.0"), requires=None),)
+    found, rejected = candidates(context(target("8.0"), source=FakeSource(files), facts=FACTS))
+    assert found == ()
+    assert rejected[0].refusals[0].reason == (
+        "it is not known with which CUDA torch 2.99.0 from PyPI was built"
+    )
+
+
 def test_jit_comes_after_native_and_unknown_last_each_with_a_note() -> None:
     facts = FakeFacts(
         keys={PageKind.PYTORCH: ("cu128",)},

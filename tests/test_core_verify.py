@@ -6,14 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import FakeFacts, candidate, code, cuda, linux, pinned, target
+from fakes import FakeFacts, candidate, code, cuda, linux, pinned, target, wheel
 
 from envbuild.core.lockview import parse_local
 from envbuild.core.verify import refuses, verify
 from envbuild.model.facts import Pairing, TorchBuild
 from envbuild.model.finding import Severity
 from envbuild.model.lock import Artifact, Pinned, TargetLock
-from envbuild.model.stack import IndexPin, PypiPin, SourceBuild, Stack
+from envbuild.model.stack import Candidate, IndexPin, PypiPin, SourceBuild, Stack
 from envbuild.model.target import Platform
 
 if TYPE_CHECKING:
@@ -209,6 +209,14 @@ def test_eb104_torch_of_pypi_on_aarch64_is_a_cpu_build() -> None:
     where = target("9.0", platform=Platform.LINUX_AARCH64)
     (_, first), *_ = found("EB104", pinned("torch==2.7.0"), where=where)
     assert first == "torch 2.7.0 from PyPI is a CPU build on linux-aarch64"
+
+
+def test_eb104_an_aarch64_wheel_of_the_index_without_local_version_is_fine() -> None:
+    where = target("9.0", platform=Platform.LINUX_AARCH64)
+    chosen = wheel("cu124", "torch-2.7.0-cp311-cp311-linux_aarch64.whl")
+    stack = Stack(candidate=Candidate(torch=chosen, cuda=cuda("12.4")), pins=())
+    torch = pinned("torch==2.7.0", chosen.filename, index="https://mirror.example/cu124")
+    assert found("EB104", torch, where=where, stack=stack, cuda="12.4") == []
 
 
 def test_eb104_another_cuda_than_the_lock_says() -> None:

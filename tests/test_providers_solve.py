@@ -189,3 +189,12 @@ def test_impossible_without_any_way_out_has_no_hint() -> None:
 )
 def test_specifiers_are_shown_as_users_write_them(specifier: str, text: str) -> None:
     assert shown(SpecifierSet(specifier)) == text
+
+
+def test_what_the_resolver_turned_down_gives_no_hint_that_it_was_not_asked_about() -> None:
+    solutions = search(target("8.0", torch="==2.9.*"), "torch")
+    solutions.reject(next(solutions), "uv finds no set with it")
+    assert list(solutions) == []
+    error = impossible(solutions)
+    assert error.message == "no build of torch fits target `t`: uv finds no set with it"
+    assert error.hint is None

@@ -204,9 +204,7 @@ def _refusal(candidate: Candidate, context: Context) -> Refusal | None:
     if context.target.is_cpu:
         return None
     if candidate.cuda is None:
-        where = context.target.platform.value
-        reason = f"torch {candidate.public} from PyPI is a CPU build on {where}"
-        return Refusal(project="torch", reason=reason, excludes="gpus")
+        return Refusal(project="torch", reason=_without_cuda(candidate, context), excludes="gpus")
     code = torch_code(candidate, context)
     missing = [gpu for gpu in capabilities(context) if not _may_run(code, gpu, candidate.cuda)]
     if not missing:
@@ -217,6 +215,13 @@ def _refusal(candidate: Candidate, context: Context) -> Refusal | None:
     else:
         reason = f"{candidate.label} has no code for {names}: {describe(code)}"
     return Refusal(project="torch", reason=reason, excludes="gpus")
+
+
+def _without_cuda(candidate: Candidate, context: Context) -> str:
+    platform = context.target.platform
+    if platform is Platform.LINUX_AARCH64:
+        return f"torch {candidate.public} from PyPI is a CPU build on {platform.value}"
+    return f"it is not known with which CUDA torch {candidate.public} from PyPI was built"
 
 
 def _may_run(code: DeviceCode | None, gpu: ComputeCapability, cuda: CudaVersion) -> bool:

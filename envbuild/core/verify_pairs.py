@@ -65,11 +65,20 @@ def wrong_torch(view: LockView) -> Iterator[Finding]:
         return
     if local_of(torch.version) == "cpu":
         yield _error("EB104", torch, f"{shown(torch)} is the CPU build, the target has GPUs")
-    elif not local_of(torch.version) and torch.index != view.stack.candidate.torch.page.url:
+    elif not local_of(torch.version) and not _is_candidate(view, torch):
         yield from _from_pypi(view, torch)
     elif view.lock.cuda is not None and str(view.cuda) != view.lock.cuda:
         text = f"{shown(torch)} is built for CUDA {view.cuda}, the lock says {view.lock.cuda}"
         yield _error("EB104", torch, text)
+
+
+def _is_candidate(view: LockView, torch: Pinned) -> bool:
+    """Whether the locked torch is the very wheel that was chosen.
+
+    Old aarch64 builds of PyTorch's index carry no local version, as PyPI's never do.
+    """
+    name = view.stack.candidate.torch.filename
+    return any(artifact.filename == name for artifact in torch.artifacts)
 
 
 def _from_pypi(view: LockView, torch: Pinned) -> Iterator[Finding]:

@@ -23,9 +23,13 @@ _NUMBER = re.compile(r"\d[\w.+]*")
 
 
 def impossible(solutions: Solutions) -> RefusedError:
-    """Return the error for a request that no candidate fits, once the search is spent."""
+    """Return the error for a request that no candidate fits, once the search is spent.
+
+    The hint is a request that was solved too. There is none where the resolver turned down what
+    the facts admit, for of another request it would have to be asked again.
+    """
     context = solutions.context
-    nearest = _nearest(context)
+    nearest = None if solutions.resolver_refused else _nearest(context)
     reasons = "; ".join(_reasons(solutions.rejections))
     if reasons and nearest is not None and nearest[0].key in ("cuda", "torch", "driver"):
         reasons += f" and {_exclusion(*nearest)}"

@@ -26,6 +26,7 @@ class Solutions:
 
     Iterating goes on where it stopped. A stack that compiles a package of an index comes after
     every stack that compiles fewer of them, so it is held back until the others are spent.
+    ``resolver_refused`` tells that some stack fitted by the facts and was turned down later.
     """
 
     def __init__(self, context: Context) -> None:
@@ -35,6 +36,7 @@ class Solutions:
         self._held: list[Stack] = []
         self._rejections = list(rejected)
         self._dropped: dict[str, Refusal] = {}
+        self.resolver_refused = False
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
@@ -64,6 +66,7 @@ class Solutions:
         With ``same_public`` every other build of the same public version of torch is dropped
         too, for a requirement that one of them cannot satisfy none of them can.
         """
+        self.resolver_refused = True
         refusal = Refusal(project="torch", reason=reason)
         self._rejections.append(Rejection(candidate=stack.candidate, refusals=(refusal,)))
         if same_public:
