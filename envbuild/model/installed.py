@@ -1,0 +1,138 @@
+"""An environment as it lies on disk: what its metadata says, and nothing that was run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class EnvironmentKind(str, Enum):
+    """Who made an environment."""
+
+    VENV = "venv"
+    CONDA = "conda"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordEntry:
+    """One line of a RECORD: a path relative to the site folder, POSIX, with no ``..`` left.
+
+    ``sha256`` is lower-case hex, None where the line has none (RECORD itself, ``.pyc``).
+    ``size`` is in bytes.
+    """
+
+    path: str
+    sha256: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distribution:
+    """One installed distribution.
+
+    ``name`` is normalised. ``site`` is the folder that holds it, ``info`` the name of its
+    metadata folder there. ``record`` is None where there is no RECORD (eggs, conda, Debian).
+    ``tags`` are those of its WHEEL file. ``origin`` is the address of direct_url.json.
+    """
+
+    name: str
+    version: str
+    site: str
+    info: str
+    requires: tuple[str, ...] = ()
+    record: tuple[RecordEntry, ...] | None = None
+    tags: tuple[str, ...] = ()
+    installer: str = ""
+    origin: str | None = None
+    requested: bool = False
+
+    @property
+    def label(self) -> str:
+        """How messages name it: ``torch 2.7.0+cu128``."""
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TorchText:
+    """What ``torch/version.py`` says, read as text.
+
+    ``version`` holds the local part that PyPI's metadata lacks (``2.11.0+cu130``); ``cuda`` is
+    ``13.0``, or None for a CPU build.
+    """
+
+    version: str
+    cuda: str | None
+    git: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Installed:
+    """An environment.
+
+    ``root`` is the image's root (``/`` for the machine itself); every other path is absolute
+    inside it. ``python`` is the interpreter's full version. ``executable`` is the interpreter
+    that repairs are bound to. ``sites`` are the site-packages folders in the order of sys.path.
+    ``user_site`` is set only where the interpreter would add it and it exists.
+    """
+
+    root: str
+    prefix: str
+    executable: str
+    python: str
+    kind: EnvironmentKind
+    sites: tuple[str, ...]
+    distributions: tuple[Distribution, ...]
+    torch: TorchText | None = None
+    system_site: bool = False
+    user_site: str | None = None
+    machine: str = "x86_64"
+    skipped: tuple[str, ...] = ()
+
+    def find(self, name: str) -> Distribution | None:
+        """Return the distribution of a normalised name that is imported, or None."""
+        return next((one for one in self.distributions if one.name == name), None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OnDisk:
+    """What lies at a path: its size in bytes, and its sha256 where it was computed."""
+
+    size: int
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SharedPath:
+    """A path that two or more distributions record.
+
+    ``owners`` pairs each owner's label with the entry of its RECORD. ``disk`` is None where
+    nothing lies there. ``winner`` is the label whose entry fits the bytes on disk, None where
+    none does or all entries are the same file.
+    """
+
+    path: str
+    owners: tuple[tuple[str, RecordEntry], ...]
+    disk: OnDisk | None
+    winner: str | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Whether every owner records the same content."""
+        hashes = {entry.sha256 for _, entry in self.owners}
+        return len(hashes) == 1 and None not in hashes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ownership:
+    """Which files the distributions share, and which of their files are gone or cut short.
+
+    ``missing`` and ``resized`` map a distribution's label to paths of its RECORD; compiled
+    Python files (``.pyc``) do not count. ``unowned`` are shared objects no RECORD names.
+    """
+
+    shared: tuple[SharedPath, ...] = ()
+    missing: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    resized: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    unowned: tuple[str, ...] = ()
+    owners: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,112 @@
+"""What the dynamic loader would find: missing libraries and symbols, and the GPU code within."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from envbuild.model.facts import DeviceCode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MissingLibrary:
+    """A DT_NEEDED that nothing satisfies. ``path`` needs ``library``.
+
+    ``optional`` is True for libraries that no wheel is meant to bring (libavutil, libmpi ...)
+    and for files that are opened only on demand.
+    """
+
+    path: str
+    library: str
+    optional: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MissingSymbol:
+    """An undefined symbol of ``path`` that no library in its scope defines.
+
+    ``name`` is the mangled name; ``version`` its symbol version. ``provider`` is the path of
+    the library that should define it, where the name tells (``ncclCommSplit`` -> libnccl.so.2)
+    and it is loaded; None otherwise.
+    """
+
+    path: str
+    name: str
+    version: str | None = None
+    provider: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MissingVersion:
+    """A symbol version (``GLIBC_2.32``, ``GLIBCXX_3.4.32``) that the library found lacks."""
+
+    path: str
+    library: str
+    version: str
+    found: str
+    newest: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadedLibrary:
+    """Which file a SONAME resolves to, and how it was found.
+
+    ``how`` is one of rpath, runpath, ld_library_path, preload, cache, default, loaded.
+    """
+
+    soname: str
+    path: str
+    how: str
+    needed_by: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportsOf:
+    """Torch symbols that a shared object outside torch imports.
+
+    ``abi`` is ``old`` or ``new`` for the C++11 string ABI of its c10/at/torch names, None where
+    no name tells. ``stable`` is True where it uses torch's stable C interface alone.
+    """
+
+    path: str
+    symbols: tuple[str, ...]
+    abi: str | None = None
+    stable: bool = False
+    libraries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokenBinary:
+    """A shared object that could not be read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Links:
+    """The loader's view of an environment; every path is absolute inside the image."""
+
+    libraries: tuple[MissingLibrary, ...] = ()
+    symbols: tuple[MissingSymbol, ...] = ()
+    versions: tuple[MissingVersion, ...] = ()
+    loaded: tuple[LoadedLibrary, ...] = ()
+    torch_users: tuple[ImportsOf, ...] = ()
+    broken: tuple[BrokenBinary, ...] = ()
+    examined: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BinaryCode:
+    """The GPU code of one shared object; ``path`` is absolute inside the image."""
+
+    path: str
+    code: DeviceCode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeviceCodes:
+    """The GPU code of every shared object that has any."""
+
+    binaries: tuple[BinaryCode, ...] = ()
