@@ -1,9 +1,19 @@
-"""What every test shares: the network switch and the profiles of the property tests."""
+"""What every test shares: the network switch, the profiles of the property tests, the world."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import settings
+from index import LocalIndex
+from lockworld import World, populate
+
+from envbuild.catalog.reader import Catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
@@ -23,3 +33,43 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("online"):
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    """Return the embedded catalog."""
+    return Catalog.load()
+
+
+@pytest.fixture(scope="session")
+def shared_index(catalog: Catalog) -> Iterator[LocalIndex]:
+    """Serve the world's wheels; no test changes it."""
+    with LocalIndex() as index:
+        populate(index, catalog)
+        yield index
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the caches of everything that locks over the shared index."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(name="world")
+def a_world(
+    shared_index: LocalIndex, shared_cache: Path, catalog: Catalog, tmp_path: Path
+) -> World:
+    """Return an empty project in front of the shared index."""
+    root = tmp_path / "project"
+    root.mkdir()
+    return World(index=shared_index, root=root, cache=shared_cache, catalog=catalog)
+
+
+@pytest.fixture(name="own_world")
+def a_world_of_its_own(catalog: Catalog, tmp_path: Path) -> Iterator[World]:
+    """Return an empty project with an index and caches that the test may change."""
+    root = tmp_path / "project"
+    root.mkdir()
+    with LocalIndex() as index:
+        populate(index, catalog)
+        yield World(index=index, root=root, cache=tmp_path / "cache", catalog=catalog)

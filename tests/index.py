@@ -404,10 +404,12 @@ class LocalIndex:
 
 def _made(wheel: WheelFile) -> LocalWheel:
     project, version, *build, tag = _name_parts(wheel.filename)
+    renamed = wheel.page.kind is PageKind.FLASH_ATTN  # its releases rename what was built
     made = local_wheel(
         project,
         version,
         tag,
+        metadata_version=version.partition("+")[0] if renamed else None,
         requires=wheel.requires_dist or (),
         requires_python=wheel.requires_python,
         build="".join(build),

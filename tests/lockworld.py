@@ -7,9 +7,13 @@ so that uv locks and installs them in a moment and hashes are computed for real.
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING
 
+import pytest
 import uv
 from index import local_wheel
 from packaging.requirements import Requirement
@@ -30,7 +34,6 @@ from envbuild.world.uv import UvResolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from index import LocalIndex, LocalWheel
 
@@ -38,6 +41,13 @@ if TYPE_CHECKING:
     from envbuild.model.wheel import WheelFile
 
 UV = uv.find_uv_bin()
+PYTHON = (
+    str(Path(sys.base_prefix, "bin", "python3.11"))
+    if sys.version_info[:2] == (3, 11)
+    else which("python3.11")
+)
+"""The interpreter of the targets, None where this machine has none."""
+
 LINUX = "py3-none-manylinux2014_x86_64"
 PUBLIC = IndexUrls()
 X86_64 = Target(name="t", python="3.11", platform=Platform.LINUX_X86_64)
@@ -136,7 +146,7 @@ class World:
             "ENVBUILD_INDEX_PYPI": str(urls.pypi),
             "ENVBUILD_CACHE_DIR": str(self.cache / "envbuild"),
             "UV_CACHE_DIR": str(self.cache / "uv"),
-            "PATH": "/usr/bin:/bin",
+            "PATH": f"{Path(PYTHON).parent}:/usr/bin:/bin" if PYTHON else "/usr/bin:/bin",
             "HOME": str(self.cache),
         }
 
@@ -158,6 +168,16 @@ class World:
             if path.is_file() and ".venv" not in path.parts
         }
 
+    def state(self) -> dict[str, tuple[int, bytes]]:
+        """Return the time and content of every file and folder of the project."""
+        return {
+            str(path.relative_to(self.root)): (
+                path.stat().st_mtime_ns,
+                path.read_bytes() if path.is_file() else b"",
+            )
+            for path in (self.root, *sorted(self.root.rglob("*")))
+        }
+
     def lock(self, **options: object) -> LockReport:
         """Lock the project in this process, with live indexes; options as in LockOptions."""
         client = HttpClient()
@@ -171,11 +191,16 @@ class World:
         )
 
     def uv(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run uv in the project's folder, with no other index and no other configuration."""
+        """Run uv in the project's folder, with no other index and no other configuration.
+
+        Skips the test where the machine lacks the Python of the targets.
+        """
+        if PYTHON is None:
+            pytest.skip("needs Python 3.11")
         return subprocess.run(
             [UV, *arguments],
             cwd=self.root,
-            env={**self.environ, "UV_NO_CONFIG": "0", "NO_COLOR": "1"},
+            env={**self.environ, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"},
             check=check,
             capture_output=True,
             text=True,
