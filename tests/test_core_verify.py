@@ -263,6 +263,7 @@ def test_eb301_symbols_that_the_locked_nccl_lacks() -> None:
     )
     assert finding.evidence == ("ncclCommInitRankScalable (since 2.23.4)",)
     assert found("EB301", TORCH, NCCL) == []
+    assert found("EB301", TORCH, pinned("nvidia-nccl-cu12==2.23.4")) == []
 
 
 def test_eb301_a_torch_that_was_not_examined_is_said_to_be_unknown() -> None:

@@ -74,6 +74,7 @@ def test_the_nearest_minor_not_above_torchs_cuda() -> None:
 def test_an_older_minor_serves_where_the_nearest_has_no_wheel() -> None:
     chosen = candidate("cu124", "2.6.0+cu124")
     assert pin(answer("spconv", chosen=chosen, python="3.12")).project == "spconv-cu121"
+    assert pin(answer("spconv", chosen=chosen)).requirement == "spconv-cu120==2.3.6"
 
 
 def test_a_name_with_cuda_is_checked_against_the_major() -> None:

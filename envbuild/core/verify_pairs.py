@@ -24,17 +24,16 @@ if TYPE_CHECKING:
 def wrong_pairs(view: LockView) -> Iterator[Finding]:
     """EB103: a release that does not work with the locked torch, whatever its metadata says."""
     torch = view.torch
-    for package in view.lock.packages if torch is not None else ():
+    if torch is None:
+        return
+    for package in view.lock.packages:
         known = torch_for(view.facts, package.name, package.version)
-        if package is torch or known is None or torch is None or pairs(known, torch.version):
-            continue
         pairing = view.facts.pairing(package.name, public_of(package.version))
-        yield _error(
-            "EB103",
-            package,
-            f"{shown(package)} works with torch {known}, locked is {torch.version}",
-            evidence=(pairing.source,) if pairing and pairing.source else (),
-        )
+        if package is torch or known is None or pairing is None or pairs(known, torch.version):
+            continue
+        text = f"{shown(package)} works with torch {pairing.torch}, locked is {torch.version}"
+        evidence = (pairing.source,) if pairing.source else ()
+        yield _error("EB103", package, text, evidence=evidence)
 
 
 def built_for_another(view: LockView) -> Iterator[Finding]:
