@@ -89,7 +89,8 @@ def test_no_wheel_is_a_refusal_unless_source_is_allowed() -> None:
 def test_source_is_preferred_when_the_build_table_says_so() -> None:
     found = answer("flash-attn==2.7.2", candidate("cu128", "2.7.0+cu128"), Prefer.SOURCE)
     assert isinstance(found, Extension)
-    assert [p.version for p in found.pins if isinstance(p, SourceBuild)] == ["2.7.2"]
+    builds = [p for p in found.pins if isinstance(p, SourceBuild)]
+    assert [(p.version, p.runtime_requires) for p in builds] == [("2.7.2", ("einops",))]
 
 
 def test_no_cpu_build() -> None:

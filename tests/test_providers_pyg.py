@@ -95,7 +95,8 @@ def test_wheel_or_source_falls_back_to_a_pinned_version() -> None:
     spec = BuildSpec(name="torch-sparse", prefer=Prefer.WHEEL_OR_SOURCE)
     found = answer("torch-sparse==0.6.18", builds=(spec,))
     assert isinstance(found, Extension)
-    assert [p.version for p in found.pins if isinstance(p, SourceBuild)] == ["0.6.18"]
+    builds = [p for p in found.pins if isinstance(p, SourceBuild)]
+    assert [(p.version, p.runtime_requires) for p in builds] == [("0.6.18", ("scipy",))]
     unpinned = answer("torch-sparse", builds=(spec,))
     assert reason(unpinned).startswith("no version of torch-sparse is known to build from source")
 

@@ -8,7 +8,7 @@ import pytest
 from fakes import FakeFacts, FakeSource, candidate, code, context, linux, target, wheel
 
 from envbuild.model.project import BuildSpec, Prefer
-from envbuild.model.stack import PypiPin, Refusal, SourceBuild
+from envbuild.model.stack import PypiPin, Refusal
 from envbuild.model.target import Platform
 from envbuild.providers.interface import Extension
 from envbuild.providers.spconv import extend
@@ -159,10 +159,13 @@ def test_notes_on_gpus_that_only_jit_serves() -> None:
     assert native.notes == ()
 
 
-def test_source_when_asked_for() -> None:
-    spec = BuildSpec(name="spconv", prefer=Prefer.WHEEL_OR_SOURCE)
-    cu130 = candidate("cu130", "2.12.0+cu130")
-    found = answer("spconv", chosen=cu130, builds=(spec,))
-    assert isinstance(found, Extension)
-    assert [p.version for p in found.pins if isinstance(p, SourceBuild)] == ["2.3.8"]
-    assert pin(answer("spconv", builds=(spec,))).project == "spconv-cu126"
+def test_there_is_no_source_distribution() -> None:
+    found = answer("spconv", builds=(BuildSpec(name="spconv", prefer=Prefer.SOURCE),))
+    assert reason(found) == (
+        "spconv has no source distribution to build from, "
+        "the build table must name a `path` or `git`"
+    )
+    either = BuildSpec(name="spconv", prefer=Prefer.WHEEL_OR_SOURCE)
+    assert pin(answer("spconv", builds=(either,))).project == "spconv-cu126"
+    own = BuildSpec(name="spconv", git="https://git.example/spconv@abc")
+    assert answer("spconv", builds=(own,)) == Extension()

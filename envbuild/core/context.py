@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from envbuild.core.wanted import wanted_for
+from envbuild.core.wanted import optional_for, wanted_for
 from envbuild.core.wheeltags import best_by_version, local_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
-    """The inputs of one solve; ``wanted`` and ``builds`` are keyed by canonical name."""
+    """The inputs of one solve; ``wanted`` and ``builds`` are keyed by canonical name.
+
+    ``optional`` is what uv.lock holds besides the target's set: it never rules a build out.
+    """
 
     target: Target
     wanted: Wanted
@@ -32,6 +35,7 @@ class Context:
     indexes: IndexUrls
     source: WheelSource
     facts: Facts
+    optional: Wanted = field(default_factory=dict)
 
 
 def context_for(
@@ -50,6 +54,7 @@ def context_for(
         indexes=project.indexes,
         source=source,
         facts=facts,
+        optional=optional_for(project, target),
     )
 
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
+
+from envbuild.core.uvsettings import GROUP
+from envbuild.model.project import Layer
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,16 +45,48 @@ def environment_for(target: Target) -> dict[str, str]:
     }
 
 
+def default_groups(project: Project) -> tuple[str, ...]:
+    """Return the dependency groups that `uv sync` installs unasked, envbuild's own left out."""
+    document: dict[str, Any] = tomllib.loads(project.text)
+    defined = document.get("dependency-groups", {})
+    named = document.get("tool", {}).get("uv", {}).get("default-groups", ["dev"])
+    known = {canonicalize_name(name) for name in defined} - {GROUP}
+    names = defined if named == "all" else named
+    return tuple(n for n in (canonicalize_name(name) for name in names) if n in known)
+
+
+def groups_for(project: Project, target: Target) -> frozenset[str]:
+    """Return the groups of requirements (`DeclaredRequirement.group`) that a target installs."""
+    groups = (*target.groups, *default_groups(project))
+    extras = (f"extra:{name}" for name in target.extras)
+    return frozenset(["", *extras, *(f"group:{name}" for name in groups)])
+
+
 def wanted_for(project: Project, target: Target, extra: Iterable[Requirement] = ()) -> Wanted:
     """Return the requirements that hold on the target, by canonical name.
 
     ``extra`` are requirements that came to light later, of dependencies say.
     """
-    groups = {"", *(f"extra:{name}" for name in target.extras)}
-    groups |= {f"group:{name}" for name in target.groups}
-    declared = (d.requirement for d in project.requirements if d.group in groups)
+    groups = groups_for(project, target)
+    declared = [d.requirement for d in project.requirements if d.group in groups]
+    return _by_name((*declared, *extra), target)
+
+
+def optional_for(project: Project, target: Target) -> Wanted:
+    """Return what uv.lock holds besides the target's set, by canonical name.
+
+    These are the requirements of the extras and groups that the target leaves out.
+    """
+    if project.layer is not Layer.PROJECT or target.name != project.default_target:
+        return {}
+    groups = groups_for(project, target)
+    left_out = [d.requirement for d in project.requirements if d.group not in groups]
+    return _by_name(left_out, target)
+
+
+def _by_name(requirements: Iterable[Requirement], target: Target) -> Wanted:
     found: dict[str, tuple[Requirement, ...]] = {}
-    for requirement in (*declared, *extra):
+    for requirement in requirements:
         if holds(requirement, target):
             name = canonicalize_name(requirement.name)
             found[name] = (*found.get(name, ()), requirement)

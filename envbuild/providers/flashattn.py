@@ -93,7 +93,9 @@ def _source(candidate: Candidate, context: Context) -> Extension | Refusal:
         reason = "no version of flash-attn is known to build from source, pin one with `==`"
         return Refusal(project=PROJECT, reason=reason, excludes=asked(context.wanted, PROJECT))
     why = f"compiled against {candidate.label}"
-    return Extension(pins=(source_build(context, PROJECT, version, reason=why),))
+    runtime = strings("flashattn", "runtime")
+    built = source_build(context, PROJECT, version, reason=why, runtime=runtime)
+    return Extension(pins=(built,))
 
 
 PROVIDER = Provider(name="flash-attn", projects=frozenset({PROJECT}), extend=extend)

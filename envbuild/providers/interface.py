@@ -57,14 +57,23 @@ def preference(context: Context, project: str) -> Prefer:
 
 
 def source_build(
-    context: Context, project: str, version: str | None, *, reason: str
+    context: Context,
+    project: str,
+    version: str | None,
+    *,
+    reason: str,
+    runtime: tuple[str, ...] = (),
 ) -> SourceBuild:
-    """Return the source build of a project of the default index, as the build table asks."""
+    """Return the source build of a project of the default index, as the build table asks.
+
+    ``runtime`` is what the package needs to run beside torch.
+    """
     spec = context.builds.get(project)
     return SourceBuild(
         project=project,
         version=version,
         requires=requires_for(spec),
+        runtime_requires=runtime,
         reason=reason,
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envbuild.core.candidates import candidates, coverage_notes
 from envbuild.core.context import context_for
-from envbuild.model.stack import Refusal, Rejection, SourceBuild, Stack
+from envbuild.model.stack import IndexPin, Refusal, Rejection, SourceBuild, Stack
 from envbuild.providers.registry import PROVIDERS
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Solutions:
         if isinstance(answer, Rejection):
             self._rejections.append(answer)
             return None
-        return answer
+        return with_optional(answer, self.context)
 
 
 def solve(
@@ -120,6 +121,23 @@ def extended(candidate: Candidate, context: Context) -> Stack | Rejection:
     if refusals:
         return Rejection(candidate=candidate, refusals=tuple(refusals))
     return Stack(candidate=candidate, pins=tuple(pins.values()), notes=tuple(notes))
+
+
+def with_optional(stack: Stack, context: Context) -> Stack:
+    """Return a stack that also binds what extras and groups name that the target leaves out.
+
+    uv.lock holds them too. One that has no build for the candidate is left to uv.
+    """
+    pins = list(stack.pins)
+    for name in sorted(context.optional.keys() - context.wanted.keys()):
+        alone = replace(context, wanted={name: context.optional[name]})
+        for provider in PROVIDERS:
+            answer = provider.extend(stack.candidate, alone)
+            if not isinstance(answer, Refusal):
+                taken = {pin.project for pin in pins}
+                new = (p for p in answer.pins if p.project == name and p.project not in taken)
+                pins += [pin for pin in new if isinstance(pin, IndexPin)]
+    return replace(stack, pins=tuple(pins))
 
 
 def compiled(stack: Stack) -> int:

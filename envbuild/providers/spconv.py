@@ -17,14 +17,7 @@ from envbuild.core.wheeltags import fits, pythons
 from envbuild.model.cuda import CudaVersion
 from envbuild.model.project import Prefer
 from envbuild.model.stack import PypiPin, Refusal
-from envbuild.providers.interface import (
-    Extension,
-    Provider,
-    pinned_version,
-    preference,
-    served,
-    source_build,
-)
+from envbuild.providers.interface import Extension, Provider, preference, served
 from envbuild.providers.templates import strings
 
 if TYPE_CHECKING:
@@ -50,13 +43,9 @@ def extend(candidate: Candidate, context: Context) -> Extension | Refusal:
 
 
 def _extend_one(project: str, candidate: Candidate, context: Context) -> Extension | Refusal:
-    prefer = preference(context, project)
-    if prefer is Prefer.SOURCE:
-        return _source(project, candidate, context)
-    found = _wheels(project, candidate, context)
-    if isinstance(found, Refusal) and prefer is Prefer.WHEEL_OR_SOURCE:
-        return _source(project, candidate, context)
-    return found
+    if preference(context, project) is Prefer.SOURCE:
+        return _no_source(project)
+    return _wheels(project, candidate, context)
 
 
 def _wheels(project: str, candidate: Candidate, context: Context) -> Extension | Refusal:
@@ -186,18 +175,12 @@ def _notes(wheel: WheelFile, context: Context) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _source(project: str, candidate: Candidate, context: Context) -> Extension | Refusal:
-    version = pinned_version(context, project) or _newest("spconv", context)
-    if version is None:
-        reason = f"no version of {project} is known to build from source, pin one with `==`"
-        return Refusal(project=project, reason=reason, excludes=project)
-    why = f"compiled for {candidate.label}"
-    return Extension(pins=(source_build(context, project, version, reason=why),))
-
-
-def _newest(project: str, context: Context) -> str | None:
-    found = fitting(context, pypi_page(context.indexes), project)
-    return next((w.version for w in found if accepts(context.wanted, project, w.version)), None)
+def _no_source(project: str) -> Refusal:
+    reason = (
+        f"{project} has no source distribution to build from, "
+        "the build table must name a `path` or `git`"
+    )
+    return Refusal(project=project, reason=reason, excludes=project)
 
 
 PROJECTS = frozenset({"spconv", "cumm", *SUFFIXED, *CUMM})
