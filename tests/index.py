@@ -284,6 +284,22 @@ class LocalIndex:
         resource = self.resources[path]
         self.resources[path] = replace(resource, body=bytes(len(resource.body)))
 
+    def withdraw(self, root: str, prefix: str) -> None:
+        """Take the files whose names begin so off ``/pypi`` or ``/whl/cu128``, pages and all."""
+        listed = self._listed[root]
+        files = "/pypi/files" if root == "/pypi" else root
+        gone = {name: wheel for name, wheel in listed.items() if name.startswith(prefix)}
+        for name in gone:
+            del listed[name]
+            del self.resources[f"{files}/{name}"]
+        for project in {wheel.project for wheel in gone.values()}:
+            page = f"/pypi/simple/{project}/" if root == "/pypi" else f"{root}/{project}/"
+            self.put(page, _page((), title=project))
+        if root == "/pypi":
+            self.add_pypi()
+        else:
+            self.add_pytorch(root.removeprefix("/whl/"))
+
     def require(self, prefix: str, user: str, password: str) -> None:
         """Ask for credentials below a path."""
         self.credentials[prefix] = (user, password)

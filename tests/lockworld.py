@@ -25,7 +25,7 @@ from envbuild.core.indexpages import flash_attn_page, pyg_page, pypi_page, pytor
 from envbuild.core.wheeltags import fits
 from envbuild.model.project import IndexUrls
 from envbuild.model.target import Platform, Target
-from envbuild.render.progress import Silent
+from envbuild.ports import Reporter
 from envbuild.world.http import HttpClient
 from envbuild.world.liveindex import LiveIndex
 from envbuild.world.pagecache import PageCache
@@ -126,14 +126,28 @@ def pyproject(
     )
 
 
+class Hearing(Reporter):
+    """Keeps what the user is told."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+
+    def note(self, text: str) -> None:
+        self._notes.append(text)
+
+
 @dataclass
 class World:
-    """The indexes, uv's cache and the project's folder of one test."""
+    """The indexes, uv's cache and the project's folder of one test.
+
+    ``notes`` are what the locks so far told the user on the way.
+    """
 
     index: LocalIndex
     root: Path
     cache: Path
     catalog: Catalog = field(default_factory=Catalog.load)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -187,7 +201,7 @@ class World:
             facts=self.catalog,
             resolver=UvResolver(environ=self.environ),
             files=ProjectFiles(self.root),
-            reporter=Silent(),
+            reporter=Hearing(self.notes),
         )
 
     def uv(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -20,6 +20,7 @@ from envbuild.core.requirements import (
 )
 from envbuild.core.targettable import TARGET_KEYS, targets_of
 from envbuild.core.tomlpositions import toml_positions
+from envbuild.core.uvhazards import hazards_of
 from envbuild.errors import InputError
 from envbuild.model.project import Layer, Project
 
@@ -148,6 +149,8 @@ class _Reader:
         targets = self._targets(requirements)
         builds = builds_of(self._table.table("build"))
         check_builds(self._table.table("build"), builds, requirements)
+        indexes = indexes_of(self._table.table("indexes"), environ)
+        hazards = hazards_of(self._document, indexes)
         return Project(
             text=text,
             layer=layer,
@@ -158,9 +161,9 @@ class _Reader:
             requirements=requirements,
             requirement_files=files,
             builds=builds,
-            indexes=indexes_of(self._table.table("indexes"), environ),
+            indexes=indexes,
             exclude_newer=self._exclude_newer(),
-            notes=(*notes, *_cpu_notes(targets, self._table)),
+            notes=(*notes, *_cpu_notes(targets, self._table), *hazards),
         )
 
     def _files(self, layer: Layer, texts: Mapping[str, str]) -> tuple[str, ...]:

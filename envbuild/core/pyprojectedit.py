@@ -3,7 +3,8 @@
 Only keys that envbuild owns are touched: in ``[tool.uv]`` the keys ``managed``,
 ``environments``, ``exclude-newer`` and, in the lists and tables shared with the user, the
 entries that name coupled packages, envbuild's own index names and the dependency group
-``envbuild``. Comments and order of everything else stay.
+``envbuild``. An index of the user's that is PyTorch's becomes explicit. Comments and order of
+everything else stay.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from tomlkit.items import AoT, Array
 
+from envbuild.core.uvhazards import opens_pytorch
 from envbuild.core.uvsettings import GROUP, NEVER
 
 if TYPE_CHECKING:
@@ -189,6 +191,7 @@ def _edit_indexes(uv: Settings, settings: UvSettings) -> None:
         else:
             for key in ("url", "format", "explicit", "default"):
                 _set(present[name], key, table.get(key))
+    _close_pytorch(indexes or (), settings)
     if indexes is not None:
         kept = {name for name, _ in settings.index_tables()}
         for position in range(len(indexes) - 1, -1, -1):
@@ -197,6 +200,13 @@ def _edit_indexes(uv: Settings, settings: UvSettings) -> None:
                 del indexes[position]
         if not indexes:
             del uv["index"]
+
+
+def _close_pytorch(indexes: Iterable[Settings], settings: UvSettings) -> None:
+    """Make the user's own indexes that are PyTorch's explicit."""
+    for entry in indexes if settings.managed else ():
+        if opens_pytorch(entry, settings.urls):
+            entry["explicit"] = True
 
 
 def _index_table(values: dict[str, object], *, inside: object) -> object:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from envbuild.core.redact import without_credentials
-from envbuild.model.project import Layer
+from envbuild.model.project import IndexUrls, Layer
 from envbuild.model.stack import IndexPin, PypiPin, SourceBuild
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class UvSettings:
 
     ``sources`` maps project names to index names. ``group`` are the requirements of the
     dependency group ``envbuild``. ``without_cutoff`` are the projects whose index gives no
-    upload times, to which ``exclude-newer`` cannot be applied.
+    upload times, to which ``exclude-newer`` cannot be applied. ``urls`` tell which of the
+    project's own indexes are PyTorch's and must be explicit.
     """
 
     managed: bool = True
@@ -43,6 +44,7 @@ class UvSettings:
     group: tuple[str, ...] = ()
     exclude_newer: str | None = None
     without_cutoff: tuple[str, ...] = ()
+    urls: IndexUrls = field(default_factory=IndexUrls)
 
     @property
     def empty(self) -> bool:
@@ -59,7 +61,11 @@ class UvSettings:
 
 
 def _index_table(page: IndexPage) -> dict[str, object]:
-    table: dict[str, object] = {"name": page.name, "url": without_credentials(page.url), "explicit": True}
+    table: dict[str, object] = {
+        "name": page.name,
+        "url": without_credentials(page.url),
+        "explicit": True,
+    }
     if page.flat:
         table["format"] = "flat"
     return table
@@ -83,6 +89,7 @@ def settings_for(project: Project, target: Target, stack: Stack) -> UvSettings:
         group=_group(stack),
         exclude_newer=cutoff,
         without_cutoff=tuple(pin.project for pin in from_index) if cutoff else (),
+        urls=project.indexes,
     )
 
 
