@@ -6,8 +6,9 @@ import hashlib
 import shutil
 import socket
 import subprocess
+import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -324,6 +325,27 @@ def test_a_silent_host_is_given_up_in_time(index: LocalIndex, client: HttpClient
     begun = time.monotonic()
     assert not client.reaches(f"{index.base}/page", seconds=0.2)
     assert time.monotonic() - begun < 1
+
+
+def test_a_host_that_drips_is_given_up_in_time(client: HttpClient) -> None:
+    stop = threading.Event()
+
+    def drip(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            while not stop.wait(0.05):
+                connection.sendall(b"H")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=drip, args=(listening,))
+        server.start()
+        begun = time.monotonic()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        assert not client.reaches(url, seconds=0.2)
+        taken = time.monotonic() - begun
+        stop.set()
+        server.join()
+    assert taken < 0.8
 
 
 DENIED = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>"

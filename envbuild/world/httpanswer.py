@@ -92,7 +92,10 @@ def content_length(response: requests.Response) -> int | None:
 
 
 def check_length(response: requests.Response) -> None:
-    """Compare what came over the wire, still packed, with what was announced."""
+    """Compare what came over the wire, still packed, with what was announced.
+
+    NOTE: urllib3 2 does so itself; urllib3 1.26, which requests also allows, does not.
+    """
     wanted, got = content_length(response), response.raw.tell()
     if wanted is not None and got != wanted:
         raise length_error(response.url, got=got, wanted=wanted)
