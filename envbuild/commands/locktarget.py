@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+
 from envbuild.commands.attempt import Attempt
 from envbuild.commands.request import Preferences, lock_on_disk
-from envbuild.errors import RefusedError
+from envbuild.commands.shortfall import without_wheels
+from envbuild.commands.vanished import vanished
+from envbuild.core.uvreason import missing_projects, names
+from envbuild.errors import InputError, RefusedError
 from envbuild.model.project import Layer
 from envbuild.model.resolution import Unsatisfiable
 from envbuild.model.stack import Refusal, SourceBuild
@@ -55,9 +59,31 @@ class TargetLocker:
             locked = self._lock_with(target, preferences, kept)
             if locked is not None:
                 return locked
-        locked = self._lock_with(target, preferences, ())
+        locked = self._lock_anew(target, preferences)
         assert locked is not None  # noqa: S101 - without anything to keep the search raises
+        return _with_descent(locked, preferences.before)
+
+    def _lock_anew(self, target: Target, preferences: Preferences) -> LockedTarget | None:
+        """Lock with nothing to keep, and say which locked files their indexes lost."""
+        try:
+            locked = self._lock_with(target, preferences, ())
+        except RefusedError as error:
+            self._say_vanished(preferences, error.message)
+            raise
+        self._say_vanished(preferences)
         return locked
+
+    def _say_vanished(self, preferences: Preferences, reason: str = "") -> None:
+        if self.offline or not preferences.keeps_all:
+            return
+        for sentence in vanished(
+            preferences.before,
+            self.project.indexes,
+            source=self.source,
+            facts=self.facts,
+            reason=reason,
+        ):
+            self.reporter.note(sentence)
 
     def _lock_with(
         self, target: Target, preferences: Preferences, kept: tuple[Requirement, ...]
@@ -86,7 +112,7 @@ class TargetLocker:
             answer = attempt.run()
             if isinstance(answer, Unsatisfiable):
                 if not keeps:
-                    _stop_unless_stack_matters(stack, answer, target)
+                    _stop_unless_stack_matters(stack, answer, target, self.project)
                 solutions.reject(stack, f"uv finds no set with it: {answer.reason}")
             elif isinstance(answer, Refusal):
                 solutions.reject(stack, answer.reason, same_public=False)
@@ -118,12 +144,33 @@ class TargetLocker:
         return self.project.layer is Layer.PROJECT and target.name == self.project.default_target
 
 
-def _stop_unless_stack_matters(stack: Stack, answer: Unsatisfiable, target: Target) -> None:
-    """Raise RefusedError where no other build of torch could change uv's answer."""
+def _stop_unless_stack_matters(
+    stack: Stack, answer: Unsatisfiable, target: Target, project: Project
+) -> None:
+    """Raise where no other build of torch could change uv's answer."""
+    missing = missing_projects(answer.reason)
+    if missing:
+        raise _not_found(missing[0], answer, target, project)
     named = [pin.project for pin in stack.pins if not isinstance(pin, SourceBuild)]
-    if not any(re.search(rf"\b{re.escape(name)}\b", answer.reason) for name in named):
+    if not any(names(answer.reason, name) for name in named):
         raise RefusedError(
             f"the requirements of target `{target.name}` contradict each other, whatever torch "
             f"is taken: {answer.reason}",
             hint="loosen one of the requirements that are named",
         )
+
+
+def _not_found(
+    name: str, answer: Unsatisfiable, target: Target, project: Project
+) -> InputError | RefusedError:
+    for declared in project.requirements:
+        if canonicalize_name(declared.requirement.name) == canonicalize_name(name):
+            return InputError(
+                f"no index has `{name}`, which {declared.where} asks for (uv: {answer.reason})",
+                hint=f"is `{name}` spelled right? a package of another index needs "
+                "[[tool.uv.index]] and [tool.uv.sources]",
+            )
+    return RefusedError(
+        f"no index has `{name}`, which target `{target.name}` needs (uv: {answer.reason})",
+        hint="does the mirror in [tool.envbuild.indexes] hold it?",
+    )

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envbuild.core.redact import redact_text
 from envbuild.core.scratch import ROOT
 from envbuild.errors import WorldError
-from envbuild.model.resolution import Resolution, Unavailable, Unsatisfiable
+from envbuild.model.resolution import Resolution
+from envbuild.world.childprocess import run_to_end
+from envbuild.world.uvfailure import failure
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Mapping
 
-    from envbuild.model.resolution import ResolveRequest
+    from envbuild.model.resolution import ResolveRequest, Unavailable, Unsatisfiable
 
 OLDEST = (0, 13, 9)
 """The oldest uv whose lock format and answers are known to fit."""
@@ -29,8 +30,6 @@ _PASSED_ON = re.compile(
     r"|NATIVE_TLS|SYSTEM_CERTS|INSECURE_HOST|KEYRING_PROVIDER|CREDENTIALS_DIR)"
 )
 _NOT_LINKED = {"pyproject.toml", "uv.lock", "uv.toml", ".venv", ".git", "lockfiles"}
-_NO_SOLUTION = "No solution found"
-_OFFLINE = ("network connectivity is disabled", "was not found in the cache", "--offline")
 
 
 def find_uv() -> Path:
@@ -56,30 +55,41 @@ class UvResolver:
         self, binary: Path | None = None, environ: Mapping[str, str] | None = None
     ) -> None:
         self._binary = binary
+        self._checked = False
         self._environ = dict(os.environ if environ is None else environ)
 
     def resolve(self, request: ResolveRequest) -> Resolution | Unsatisfiable | Unavailable:
         """Resolve a scratch project; see `envbuild.ports.Resolver`."""
-        with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
-            scratch = Path(folder).resolve()
-            project = scratch / "project"
-            _lay_out(project, scratch, request)
-            environ = self._environment(scratch, request)
-            locked = self._run(["lock", *self._options(request)], cwd=project, environ=environ)
-            if locked.returncode != 0:
-                return _failure(locked, request)
-            exported = self._run(
-                ["export", "--frozen", "--format", "pylock.toml", *_selection(request)],
-                cwd=project,
-                environ=environ,
-            )
-            if exported.returncode != 0:
-                return _failure(exported, request)
-            lock = (project / "uv.lock").read_text(encoding="utf-8")
-            return Resolution(
-                uv_lock=lock.replace(str(scratch), ROOT),
-                pylock=exported.stdout.replace(str(scratch), ROOT),
-            )
+        try:
+            with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
+                return self._resolve(request, Path(folder).resolve())
+        except OSError as error:
+            raise WorldError(
+                f"the temporary folder cannot be used: {error.strerror or error}",
+                hint="set TMPDIR to a folder with free space that can be written to",
+            ) from None
+
+    def _resolve(
+        self, request: ResolveRequest, scratch: Path
+    ) -> Resolution | Unsatisfiable | Unavailable:
+        project = scratch / "project"
+        _lay_out(project, scratch, request)
+        environ = self._environment(scratch, request)
+        locked = self._run(["lock", *self._options(request)], cwd=project, environ=environ)
+        if locked.returncode != 0:
+            return failure(locked, offline=request.offline, scratch=str(scratch))
+        exported = self._run(
+            ["export", "--frozen", "--format", "pylock.toml", *_selection(request)],
+            cwd=project,
+            environ=environ,
+        )
+        if exported.returncode != 0:
+            return failure(exported, offline=request.offline, scratch=str(scratch))
+        lock = (project / "uv.lock").read_text(encoding="utf-8")
+        return Resolution(
+            uv_lock=lock.replace(str(scratch), ROOT),
+            pylock=exported.stdout.replace(str(scratch), ROOT),
+        )
 
     def _options(self, request: ResolveRequest) -> list[str]:
         options = ["--python", sys.executable, "--no-python-downloads", "--no-progress"]
@@ -110,39 +120,33 @@ class UvResolver:
     def _run(
         self, arguments: list[str], *, cwd: Path, environ: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        if self._binary is None:
-            self._binary = find_uv()
-            _check_version(self._binary)
+        binary = self._binary = self._binary or find_uv()
+        if not self._checked:
+            _check_version(binary)
+            self._checked = True
         try:
-            return subprocess.run(
-                [str(self._binary), *arguments],
-                cwd=cwd,
-                env=dict(environ),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                check=False,
-            )
+            return run_to_end([str(binary), *arguments], cwd=cwd, environ=environ)
         except OSError as error:
-            raise WorldError(
-                f"`{self._binary}` could not be started: {error}", hint="pip install -U uv"
-            ) from error
+            raise _not_started(binary, error) from error
+
+
+def _not_started(binary: Path, error: OSError) -> WorldError:
+    return WorldError(
+        f"`{binary}` could not be started: {error.strerror}", hint="pip install -U uv"
+    )
 
 
 def _check_version(binary: Path) -> None:
     try:
-        answer = subprocess.run(
-            [str(binary), "--version"], capture_output=True, text=True, check=False
-        ).stdout
+        answer = run_to_end([str(binary), "--version"]).stdout
     except OSError as error:
-        raise WorldError(f"`{binary}` could not be started: {error}") from error
+        raise _not_started(binary, error) from error
     match = re.search(r"(\d+)\.(\d+)\.(\d+)", answer)
     if match is None or tuple(int(part) for part in match.groups()) < OLDEST:
         wanted = ".".join(map(str, OLDEST))
+        said = answer.strip().partition("\n")[0] or "no uv"
         raise WorldError(
-            f"`{binary}` is `{answer.strip() or 'no uv'}`, wanted uv {wanted} or newer",
+            f"`{binary}` is `{said}`, wanted uv {wanted} or newer",
             hint="pip install -U uv",
         )
 
@@ -167,28 +171,3 @@ def _selection(request: ResolveRequest) -> Iterator[str]:
         yield from ("--extra", extra)
     for group in request.export_groups:
         yield from ("--group", group)
-
-
-def _failure(
-    answer: subprocess.CompletedProcess[str], request: ResolveRequest
-) -> Unsatisfiable | Unavailable:
-    text = redact_text(_without_chatter(answer.stderr))
-    if request.offline and any(sign in text for sign in _OFFLINE):
-        return Unavailable(reason=text)
-    if _NO_SOLUTION in text:
-        return Unsatisfiable(reason=text)
-    if "Request failed" in text or "Failed to fetch" in text or "error sending request" in text:
-        raise WorldError(
-            f"uv could not reach an index: {text}",
-            hint="check the network or proxy, or name a mirror in [tool.envbuild.indexes]",
-        )
-    raise WorldError(f"uv failed: {text}")
-
-
-def _without_chatter(stderr: str) -> str:
-    lines = [
-        line
-        for line in stderr.splitlines()
-        if line.strip() and not line.startswith(("Using CPython", "warning: "))
-    ]
-    return "\n".join(lines).removeprefix("error: ")

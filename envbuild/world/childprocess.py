@@ -1,0 +1,53 @@
+"""Run a program to its end; an interrupt ends it and all that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_GRACE = 2.0
+
+
+def run_to_end(
+    arguments: Sequence[str], *, cwd: Path | None = None, environ: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Return the exit status and what was printed; raises OSError where it cannot be started.
+
+    It gets no terminal, so that nothing it starts can wait for an answer.
+    """
+    with subprocess.Popen(
+        list(arguments),
+        cwd=cwd,
+        env=None if environ is None else dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate()
+        except BaseException:
+            _end(process)
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End the program and its children: kindly, then by force."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
