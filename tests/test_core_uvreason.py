@@ -18,45 +18,50 @@ HEAD = (
 )
 
 
+NUMPY = (
+    "Because all versions of needy depend on numpy>=2 and your project depends on needy, we can"
+    " conclude that your project depends on numpy>=2.\n         And because your project depends"
+    " on numpy<2, we can conclude that your project's requirements are unsatisfiable."
+)
+TRITON = (
+    "Because triton{sys_platform == 'linux'}==3.3.0 has no `python_full_version == '3.11.*' and"
+    " sys_platform == 'linux'`-compatible wheels and all versions of torch depend on"
+    " triton{sys_platform == 'linux'}==3.3.0, we can conclude that all versions of torch cannot be"
+    " used.\n         And because your project depends on torch==2.7.0+cu128, we can conclude"
+    " that your project's requirements are unsatisfiable.\nhint: The resolution failed for an"
+    " environment that is not the current one"
+)
+NUMBERED = (
+    "Because only a<=2 is available and b depends on a>3, we can conclude that b cannot be used."
+    " (1)\n Because c==1.0 depends on d, we can conclude that c and d fight. And because we know"
+    " from (1) that b cannot be used, and e depends on b, we can conclude that your project's"
+    " requirements are unsatisfiable."
+)
+
+
 @pytest.mark.parametrize(
     ("proof", "said"),
     [
         (
+            NUMPY,
             (
-                "Because all versions of needy depend on numpy>=2 and your project depends on needy, we"
-                " can conclude that your project depends on numpy>=2.\n         And because your"
-                " project depends on numpy<2, we can conclude that your project's requirements are"
-                " unsatisfiable."
-            ),
-            (
-                "all versions of needy depend on numpy>=2 and your project depends on needy; your"
-                " project depends on numpy<2"
+                "all versions of needy depend on numpy>=2 and your project depends on needy;"
+                " your project depends on numpy<2"
             ),
         ),
         (
-            (
-                "Because triton{sys_platform == 'linux'}==3.3.0 has no `python_full_version == '3.11.*'"
-                " and sys_platform == 'linux'`-compatible wheels and all versions of torch depend on"
-                " triton{sys_platform == 'linux'}==3.3.0, we can conclude that all versions of torch"
-                " cannot be used.\n         And because your project depends on torch==2.7.0+cu128, we"
-                " can conclude that your project's requirements are unsatisfiable.\nhint: The"
-                " resolution failed for an environment that is not the current one"
-            ),
+            TRITON,
             (
                 "triton==3.3.0 has no wheel for the target and all versions of torch depend on"
                 " triton==3.3.0; your project depends on torch==2.7.0+cu128"
             ),
         ),
         (
-            (
-                "Because only a<=2 is available and b depends on a>3, we can conclude that b cannot be"
-                " used. (1)\n Because c==1.0 depends on d, we can conclude that c and d fight. And"
-                " because we know from (1) that b cannot be used, and e depends on b, we can conclude"
-                " that your project's requirements are unsatisfiable."
-            ),
+            NUMBERED,
             "only a<=2 is available and b depends on a>3; c==1.0 depends on d; e depends on b",
         ),
     ],
+    ids=["numpy", "triton", "numbered"],
 )
 def test_the_facts_stay_and_the_conclusions_go(proof: str, said: str) -> None:
     assert contradiction(HEAD + proof) == said
@@ -83,20 +88,18 @@ def test_packages_that_no_index_has() -> None:
     assert missing_projects("numpy was found") == ()
 
 
+LACKING = (
+    "hint: An index URL (https://x.org/simple) could not be queried due to a lack of valid"
+    " authentication credentials (401 Unauthorized)"
+)
+FORBIDDEN = "hint: An index (https://x.org/simple) returned a 403 Forbidden error"
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (
-            (
-                "hint: An index URL (https://x.org/simple) could not be queried due to a lack of valid"
-                " authentication credentials (401 Unauthorized)"
-            ),
-            ("https://x.org/simple", 401),
-        ),
-        (
-            "hint: An index (https://x.org/simple) returned a 403 Forbidden error",
-            ("https://x.org/simple", 403),
-        ),
+        (LACKING, ("https://x.org/simple", 401)),
+        (FORBIDDEN, ("https://x.org/simple", 403)),
         ("No solution found", None),
     ],
 )
