@@ -138,3 +138,29 @@ def test_nobody_knows() -> None:
     source = auto(Fake("live", knows=False), Fake("catalog", knows=False), Probe("pyg"))
     assert source.requires_dist(wheel(PYG)) is None
     assert source.sha256(wheel(PYG)) is None
+
+
+def test_what_the_catalog_knows_of_the_default_index_is_not_asked_for() -> None:
+    page = IndexPage(kind=PageKind.PYPI, key="", name="pypi", url="https://pypi.org/simple")
+    live, catalog, probe = Fake("live"), Fake("catalog"), Probe("pypi.org")
+    source = AutoSource(live, catalog, reaches=probe, catalog_date="2026-11-29")
+    assert [wheel.origin for wheel in source.wheels(page, "spconv-cu126")] == ["catalog"]
+    assert live.asked == []
+    assert probe.asked == []
+
+
+class Empty(Fake):
+    """A catalog that has not heard of the project."""
+
+    def wheels(self, page: IndexPage, project: str) -> tuple[WheelFile, ...]:
+        super().wheels(page, project)
+        return ()
+
+
+def test_what_the_catalog_does_not_know_of_the_default_index_is_asked_for() -> None:
+    page = IndexPage(kind=PageKind.PYPI, key="", name="pypi", url="https://pypi.org/simple")
+    live = Fake("live")
+    source = AutoSource(
+        live, Empty("catalog"), reaches=Probe("pypi.org"), catalog_date="2026-11-29"
+    )
+    assert [wheel.origin for wheel in source.wheels(page, "new-project")] == ["live"]

@@ -147,9 +147,20 @@ def _accelerators(context: Context) -> Iterator[tuple[str, CudaVersion | None]]:
     if context.target.is_cpu:
         yield "cpu", None
         return
+    asked = _asked_local(context)
     for key in context.facts.pages(PageKind.PYTORCH):
+        if asked and key != asked:
+            continue  # a page costs a request, and no build on this one can be the one asked for
         if _CUDA_KEY.fullmatch(key) and cuda_allowed(cuda := CudaVersion.parse(key), context):
             yield key, cuda
+
+
+def _asked_local(context: Context) -> str | None:
+    """Return the local version that torch is pinned to (``cu128``), or None."""
+    asked = [context.target.torch] if context.target.torch is not None else []
+    asked += [requirement.specifier for requirement in context.wanted.get("torch", ())]
+    pins = (spec for specifier in asked for spec in specifier if spec.operator == "==")
+    return next((local_of(spec.version) for spec in pins if local_of(spec.version)), None)
 
 
 def _torch_wheels(context: Context, page: IndexPage) -> Iterator[WheelFile]:
@@ -165,6 +176,8 @@ def _torch_wheels(context: Context, page: IndexPage) -> Iterator[WheelFile]:
 def _pypi_builds(context: Context) -> Iterator[Candidate]:
     if context.target.is_cpu and context.indexes.pytorch is not None:
         return
+    if _asked_local(context) is not None:
+        return  # PyPI takes no wheel with a local version
     for wheel in _torch_wheels(context, pypi_page(context.indexes)):
         cuda = pypi_cuda(wheel, context)
         if cuda is None or context.target.is_cpu or cuda_allowed(cuda, context):
