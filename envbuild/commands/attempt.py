@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from packaging.requirements import Requirement
 
 from envbuild.commands.request import request_for
+from envbuild.core.missingwheels import compiled_instead
 from envbuild.core.pylock import exported_packages
 from envbuild.core.redact import without_credentials
 from envbuild.core.requirementstxt import PYPI_URL
@@ -83,11 +84,14 @@ class Attempt:
         if unforeseen:
             return unforeseen
         lock = self._target_lock(packages)
-        findings = verify(self.stack, lock, self.target, self.locker.facts)
+        findings = verify(
+            self.stack, lock, self.target, self.locker.facts, coupled=COUPLED
+        )
         wrong = [finding for finding in findings if finding.severity is Severity.ERROR]
         if wrong:
             reason = "; ".join(f"{finding.message} ({finding.code})" for finding in wrong)
             return Refusal(project=wrong[0].subject, reason=reason)
+        findings += tuple(compiled_instead(resolution.pylock, lock, self.target))
         return self._finished(self._hashed(lock, requires), findings, resolution, index, requires)
 
     def _requirements(self) -> dict[WheelFile, tuple[str, ...]] | Refusal:

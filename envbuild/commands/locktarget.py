@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from envbuild.commands.attempt import Attempt
+from envbuild.commands.descent import with_descent
 from envbuild.commands.request import Preferences, lock_on_disk
 from envbuild.commands.shortfall import without_wheels
 from envbuild.commands.vanished import vanished
@@ -61,7 +62,7 @@ class TargetLocker:
                 return locked
         locked = self._lock_anew(target, preferences)
         assert locked is not None  # noqa: S101 - without anything to keep the search raises
-        return _with_descent(locked, preferences.before)
+        return replace(locked, report=with_descent(locked.report, preferences.before))
 
     def _lock_anew(self, target: Target, preferences: Preferences) -> LockedTarget | None:
         """Lock with nothing to keep, and say which locked files their indexes lost."""
@@ -112,7 +113,7 @@ class TargetLocker:
             answer = attempt.run()
             if isinstance(answer, Unsatisfiable):
                 if not keeps:
-                    _stop_unless_stack_matters(stack, answer, target, self.project)
+                    _stop_unless_stack_matters(stack, answer, target, self)
                 solutions.reject(stack, f"uv finds no set with it: {answer.reason}")
             elif isinstance(answer, Refusal):
                 solutions.reject(stack, answer.reason, same_public=False)
@@ -145,14 +146,17 @@ class TargetLocker:
 
 
 def _stop_unless_stack_matters(
-    stack: Stack, answer: Unsatisfiable, target: Target, project: Project
+    stack: Stack, answer: Unsatisfiable, target: Target, locker: TargetLocker
 ) -> None:
     """Raise where no other build of torch could change uv's answer."""
     missing = missing_projects(answer.reason)
     if missing:
-        raise _not_found(missing[0], answer, target, project)
+        raise _not_found(missing[0], answer, target, locker.project)
     named = [pin.project for pin in stack.pins if not isinstance(pin, SourceBuild)]
     if not any(names(answer.reason, name) for name in named):
+        shortfall = without_wheels(locker, target, answer.reason)
+        if shortfall is not None:
+            raise shortfall
         raise RefusedError(
             f"the requirements of target `{target.name}` contradict each other, whatever torch "
             f"is taken: {answer.reason}",

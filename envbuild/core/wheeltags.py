@@ -118,9 +118,14 @@ def python_allowed(requires_python: str | None, target: Target) -> bool:
 
 def pythons(wheels: Iterable[WheelFile]) -> tuple[str, ...]:
     """Return the CPython versions that wheels are named for (``3.9``), oldest first."""
+    return pythons_named(wheel.filename for wheel in wheels)
+
+
+def pythons_named(filenames: Iterable[str]) -> tuple[str, ...]:
+    """Return the CPython versions that file names of wheels hold, oldest first."""
     found: set[tuple[int, int]] = set()
-    for wheel in wheels:
-        parsed = _parsed(wheel.filename)
+    for filename in filenames:
+        parsed = _parsed(filename)
         for tag in parsed[1] if parsed else ():
             match = _INTERPRETER.fullmatch(tag.interpreter)
             if match and match["kind"] == "cp" and match["minor"] and tag.abi == tag.interpreter:
