@@ -20,11 +20,18 @@ class Compiler:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Toolkit:
-    """A CUDA toolkit: its folder, its version from version.json, and how it was found."""
+    """A CUDA toolkit: its folder, its version from its own files, and how it was found.
+
+    ``how`` is ``CUDA_HOME``, ``CUDA_PATH``, ``PATH``, ``default``, ``conda`` or ``wheel``.
+    ``nvcc`` is the compiler's path, None where the folder has none. What a variable names is
+    listed even where nothing lies there; ``exists`` is then False.
+    """
 
     path: str
     version: CudaVersion | None
     how: str
+    nvcc: str | None = None
+    exists: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +42,9 @@ class Host:
     ``memory_bytes`` and ``memory_limit_bytes`` are the machine's and the cgroup's.
     ``environment`` holds only the variables that change what is loaded or built.
     ``is_image`` is True for an unpacked image, whose driver and memory say nothing.
+    ``compat_driver`` is the version of the libcuda that a toolkit's ``compat`` folder brings.
+    ``unknown_gpus`` are names that mean no known GPU. ``compilers`` come in the order of PATH,
+    those that CC, CXX and CUDAHOSTCXX name first. ``cores`` is what this process may use.
     """
 
     machine: str = "x86_64"
@@ -50,6 +60,10 @@ class Host:
     cores: int | None = None
     environment: tuple[tuple[str, str], ...] = ()
     is_image: bool = False
+    compat_driver: str | None = None
+    unknown_gpus: tuple[str, ...] = ()
+    swap_bytes: int | None = None
+    shm_bytes: int | None = None
 
     def variable(self, name: str) -> str | None:
         """Return an environment variable, or None where it is unset or empty."""

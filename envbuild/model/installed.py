@@ -18,8 +18,8 @@ class EnvironmentKind(str, Enum):
 class RecordEntry:
     """One line of a RECORD: a path relative to the site folder, POSIX, with no ``..`` left.
 
-    ``sha256`` is lower-case hex, None where the line has none (RECORD itself, ``.pyc``).
-    ``size`` is in bytes.
+    What lies outside of the site folder (``bin/torchrun``) has an absolute path. ``sha256`` is
+    lower-case hex, None where the line has none (RECORD itself, ``.pyc``). ``size`` is in bytes.
     """
 
     path: str
@@ -33,7 +33,9 @@ class Distribution:
 
     ``name`` is normalised. ``site`` is the folder that holds it, ``info`` the name of its
     metadata folder there. ``record`` is None where there is no RECORD (eggs, conda, Debian).
-    ``tags`` are those of its WHEEL file. ``origin`` is the address of direct_url.json.
+    ``tags`` are those of its WHEEL file. ``origin`` is the address of direct_url.json, without
+    credentials; ``editable`` is True where that is a folder whose files are imported in place.
+    What conda installed and no dist-info describes has its ``conda-meta`` folder as ``site``.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Distribution:
     installer: str = ""
     origin: str | None = None
     requested: bool = False
+    editable: bool = False
 
     @property
     def label(self) -> str:
@@ -58,12 +61,13 @@ class TorchText:
     """What ``torch/version.py`` says, read as text.
 
     ``version`` holds the local part that PyPI's metadata lacks (``2.11.0+cu130``); ``cuda`` is
-    ``13.0``, or None for a CPU build.
+    ``13.0``, or None for a CPU build; ``hip`` is set by a ROCm build alone.
     """
 
     version: str
     cuda: str | None
     git: str | None = None
+    hip: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,9 +75,14 @@ class Installed:
     """An environment.
 
     ``root`` is the image's root (``/`` for the machine itself); every other path is absolute
-    inside it. ``python`` is the interpreter's full version. ``executable`` is the interpreter
-    that repairs are bound to. ``sites`` are the site-packages folders in the order of sys.path.
-    ``user_site`` is set only where the interpreter would add it and it exists.
+    inside it. ``python`` is the interpreter's version as far as it can be read (``3.11.7``,
+    ``3.11``), empty for a bare site folder. ``executable`` is the interpreter that repairs are
+    bound to, empty where there is none. ``sites`` are the folders of sys.path that can hold
+    packages, in its order: PYTHONPATH, site-packages, and what ``.pth`` files add.
+    ``own_sites`` are those of the environment itself. ``user_site`` is set only where the
+    interpreter would add it and it exists. ``tops`` pairs each site with the names that can be
+    imported from it; ``startup`` pairs a ``.pth`` file with each line of code in it.
+    ``distributions`` come in the order of the sites, the newest of one name first.
     """
 
     root: str
@@ -88,6 +97,15 @@ class Installed:
     user_site: str | None = None
     machine: str = "x86_64"
     skipped: tuple[str, ...] = ()
+    own_sites: tuple[str, ...] = ()
+    base_prefix: str = ""
+    free_threaded: bool = False
+    tops: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    startup: tuple[tuple[str, str], ...] = ()
+
+    def site_of(self, top: str) -> str | None:
+        """Return the first site that a top-level name (``torch``) is imported from, or None."""
+        return next((site for site, names in self.tops if top in names), None)
 
     def find(self, name: str) -> Distribution | None:
         """Return the distribution of a normalised name that is imported, or None."""
@@ -104,7 +122,7 @@ class OnDisk:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SharedPath:
-    """A path that two or more distributions record.
+    """A path that two or more distributions record, as a `RecordEntry` writes it.
 
     ``owners`` pairs each owner's label with the entry of its RECORD. ``disk`` is None where
     nothing lies there. ``winner`` is the label whose entry fits the bytes on disk, None where
@@ -128,7 +146,10 @@ class Ownership:
     """Which files the distributions share, and which of their files are gone or cut short.
 
     ``missing`` and ``resized`` map a distribution's label to paths of its RECORD; compiled
-    Python files (``.pyc``) do not count. ``unowned`` are shared objects no RECORD names.
+    Python files (``.pyc``) do not count, and a path that another owner's bytes lie at is in
+    ``shared`` alone. ``unowned`` are the absolute paths of shared objects no RECORD names.
+    ``owners`` pairs the absolute path of each other shared object with the label of the
+    distribution whose bytes lie there, the first that records it where none fits.
     """
 
     shared: tuple[SharedPath, ...] = ()
