@@ -14,9 +14,14 @@ from envbuild.world.projectfiles import ProjectFiles
 from envbuild.world.uv import UvResolver
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from envbuild.commands.lock import LockOptions
     from envbuild.model.report import LockReport
     from envbuild.ports import Reporter, WheelSource
+
+TIMEOUT = "ENVBUILD_HTTP_TIMEOUT"
+_LONGEST = 86_400.0
 
 
 def lock_report(options: LockOptions, source_choice: str, reporter: Reporter) -> LockReport:
@@ -26,21 +31,48 @@ def lock_report(options: LockOptions, source_choice: str, reporter: Reporter) ->
     """
     files = ProjectFiles(options.directory)
     catalog = Catalog.load()
-    source = _source(source_choice, catalog, options, reporter)
+    environ = dict(os.environ)
+    seconds = _timeout(environ)
+    if seconds is not None:
+        environ.setdefault("UV_HTTP_TIMEOUT", str(max(1, round(seconds))))
+    source = _source(source_choice, catalog, options, reporter, seconds=seconds)
     with files.locked() if options.writes else nullcontext():
         if options.writes:
             files.recover()
         return lock(
-            replace(options, environ=dict(os.environ)),
+            replace(options, environ=environ),
             source=source,
             facts=catalog,
-            resolver=UvResolver(),
+            resolver=UvResolver(environ=environ),
             files=files,
             reporter=reporter,
         )
 
 
-def _source(choice: str, catalog: Catalog, options: LockOptions, reporter: Reporter) -> WheelSource:
+def _timeout(environ: Mapping[str, str]) -> float | None:
+    """Return the seconds for which a host may stay silent, None for what is usual."""
+    text = environ.get(TIMEOUT, "").strip()
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if 0 < seconds < _LONGEST:
+        return seconds
+    raise InputError(
+        f"{TIMEOUT} is `{text}`, wanted a number of seconds above 0", hint=f"{TIMEOUT}=30"
+    )
+
+
+def _source(
+    choice: str,
+    catalog: Catalog,
+    options: LockOptions,
+    reporter: Reporter,
+    *,
+    seconds: float | None,
+) -> WheelSource:
     if choice == "catalog" or (options.offline and choice == "auto"):
         return catalog
     if options.offline:
@@ -49,11 +81,15 @@ def _source(choice: str, catalog: Catalog, options: LockOptions, reporter: Repor
             hint="leave one of them out",
         )
     from envbuild.world.autosource import AutoSource  # noqa: PLC0415 - requests takes 100 ms
-    from envbuild.world.http import HttpClient  # noqa: PLC0415
+    from envbuild.world.http import HttpClient, HttpOptions  # noqa: PLC0415
     from envbuild.world.liveindex import LiveIndex  # noqa: PLC0415
     from envbuild.world.pagecache import PageCache, default_directory  # noqa: PLC0415
 
-    client = HttpClient()
+    limits = HttpOptions()
+    if seconds is not None:
+        connect = min(seconds, limits.connect_timeout)
+        limits = replace(limits, connect_timeout=connect, read_timeout=seconds)
+    client = HttpClient(options=limits)
     live = LiveIndex(client, PageCache(default_directory(os.environ)), reporter.download)
     if choice == "live":
         return live

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _E = TypeVar("_E", bound=Enum)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 80
+_MOST = 25
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,10 +75,12 @@ class Problems:
         if not self._found:
             return
         found = sorted(self._found, key=lambda p: (p.file != self.file, p.file, p.line or 0))
-        lines = [str(problem) for problem in found]
-        if len(lines) > 1:
+        lines = [str(problem) for problem in found[:_MOST]]
+        if len(found) > 1:
             lines.insert(0, f"{len(found)} problems in `{self.file}`")
-        raise InputError("\n".join(lines), hint=_hints(found))
+        if len(found) > _MOST:
+            lines.append(f"... and {len(found) - _MOST} more")
+        raise InputError("\n".join(lines), hint=_hints(found[:_MOST]))
 
 
 def _hints(found: list[Problem]) -> str | None:

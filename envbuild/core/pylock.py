@@ -233,6 +233,17 @@ def read_target_lock(text: str, *, path: str) -> TargetLock:
     Packages that are still without a hash come back with no files.
     """
     lock = parse_pylock(text, path=path)
+    try:
+        return _read_lock(lock)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError(
+            f"`{path}` is no lock file of envbuild: found other values in it than `envbuild lock`"
+            " writes",
+            hint="run `envbuild lock` to write it anew",
+        ) from None
+
+
+def _read_lock(lock: Pylock) -> TargetLock:
     table: Mapping[str, Any] = (lock.tool or {}).get("envbuild", {})
     incomplete = [entry.partition("==") for entry in table.get("incomplete", ())]
     packages = [_read_package(package) for package in lock.packages]

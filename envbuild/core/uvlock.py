@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from envbuild.model.target import Target
     from envbuild.model.wheel import WheelFile
 
+SCHEMA = 1
+"""The schema version of uv.lock that uv reads and writes; its revisions may be any."""
+
 _METADATA = re.compile(r'\[\[manifest\.dependency-metadata\]\]\nname = "([^"]+)"\n(?:[^\n]+\n)*\n?')
 _WHEEL_LINE = re.compile(r'    \{ (?:url|path) = "([^"]+\.whl)"[^\n]*\n')
 _WHEELS = re.compile(r"wheels = \[\n((?:    \{[^\n]*\n)+)\]\n")
@@ -102,12 +105,27 @@ def versions_in(text: str) -> dict[str, str]:
     """
     try:
         document: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise WorldError(
-            f"`uv.lock` is not readable: {error}", hint="delete it and run `envbuild lock`"
-        ) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _unreadable(str(error)) from None
+    version = document.get("version")
+    if version != SCHEMA:
+        raise _unreadable(f"found `version = {version}`, wanted {SCHEMA}")
+    packages = document.get("package", [])
+    if not (isinstance(packages, list) and all(map(_is_package, packages))):
+        raise _unreadable("found a `package` without a name or a source")
     return {
         package["name"]: package["version"]
-        for package in document.get("package", ())
-        if "version" in package and not {"virtual", "editable"} & set(package.get("source", ()))
+        for package in packages
+        if "version" in package and not {"virtual", "editable"} & set(package["source"])
     }
+
+
+def _is_package(entry: object) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    named = isinstance(entry.get("name"), str) and isinstance(entry.get("version", ""), str)
+    return named and isinstance(entry.get("source"), dict)
+
+
+def _unreadable(why: str) -> WorldError:
+    return WorldError(f"`uv.lock` is not readable: {why}", hint="delete it and run `envbuild lock`")

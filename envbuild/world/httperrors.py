@@ -21,6 +21,7 @@ TRANSPORT = (requests.RequestException, HTTPError, UnicodeError)
 OFFLINE_HINT = "`--source catalog` needs no network"
 _PROXY_HINT = "check the network, HTTPS_PROXY and NO_PROXY; `--source catalog` needs no network"
 _LATER = f"try again later; {OFFLINE_HINT}"
+_MIRROR_HINT = "check the address in [tool.envbuild.indexes] or in ENVBUILD_INDEX_..."
 _CERTIFICATE_HINT = (
     "if your network replaces certificates, set REQUESTS_CA_BUNDLE to its certificate bundle"
 )
@@ -66,7 +67,7 @@ def transport_error(error: Exception, *, url: str, connect: float, read: float) 
     if isinstance(error, requests.ConnectionError):
         return UnreachedError(_no_connection(error, host_of(url), connect), hint=_PROXY_HINT)
     if isinstance(error, (ValueError, requests.TooManyRedirects)):
-        return WorldError(_wrong_address(error, shown))
+        return WorldError(_wrong_address(error, shown), hint=_MIRROR_HINT)
     return BrokenOffError(f"`{shown}` broke off, wanted the whole of it", hint=_LATER)
 
 
@@ -94,8 +95,8 @@ def status_error(status: int, *, url: str, answered: str) -> WorldError:
     if status in {401, 403}:
         return WorldError(
             f"`{shown}` answered {status}: `{host}` refuses to serve it",
-            hint="does the index want credentials? put them into its address "
-            "(`https://USER:PASSWORD@host/...`) or into ~/.netrc",
+            hint="does the index want credentials? put `USER:PASSWORD@` before the host in its"
+            " address, or use ~/.netrc",
         )
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return WorldError(f"the proxy wants credentials for `{host}`", hint="set HTTPS_PROXY")
@@ -104,7 +105,7 @@ def status_error(status: int, *, url: str, answered: str) -> WorldError:
             f"`{shown}` answered {status}: `{host}` has a problem of its own",
             hint=_LATER,
         )
-    return WorldError(f"`{shown}` answered {status}, wanted 200")
+    return WorldError(f"`{shown}` answered {status}, wanted 200", hint=_MIRROR_HINT)
 
 
 def length_error(url: str, *, got: int, wanted: int) -> BrokenOffError:
