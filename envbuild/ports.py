@@ -144,6 +144,6 @@ class Files(Protocol):
         """Raise WorldError when the folder cannot be written to."""
         ...
 
-    def write_all(self, texts: Mapping[str, str]) -> None:
-        """Write all files or none."""
+    def write_all(self, texts: Mapping[str, str | None]) -> None:
+        """Write all files or none; a file whose text is None is removed."""
         ...

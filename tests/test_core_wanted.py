@@ -8,8 +8,8 @@ from fakes import project, target
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
-from envbuild.core.wanted import accepts, asked, environment_for, wanted_for
-from envbuild.model.project import DeclaredRequirement
+from envbuild.core.wanted import accepts, asked, environment_for, optional_for, wanted_for
+from envbuild.model.project import DeclaredRequirement, Layer
 from envbuild.model.target import Platform
 
 
@@ -60,3 +60,35 @@ def test_local_versions_satisfy_a_public_pin_and_only_their_own_local_pin() -> N
         "torch-scatter==2.1.2",
         "torch",
     )
+
+
+def test_the_default_groups_of_uv_count_too() -> None:
+    plain = target()
+    declared = [
+        DeclaredRequirement(requirement=Requirement(name), where="x", group=group)
+        for name, group in (("a", ""), ("b", "group:dev"), ("c", "group:my-docs"))
+    ]
+    groups = "[dependency-groups]\ndev = []\nMy_Docs = []\n[tool.uv]\n"
+    whole = replace(project(plain), requirements=tuple(declared))
+    for settings, names in (
+        ("", {"a", "b"}),
+        ('default-groups = ["my_docs"]', {"a", "c"}),
+        ('default-groups = "all"', {"a", "b", "c"}),
+        ("default-groups = []", {"a"}),
+    ):
+        found = wanted_for(replace(whole, text=groups + settings), plain)
+        assert found.keys() == names
+
+
+def test_uv_lock_also_holds_what_the_default_target_leaves_out() -> None:
+    plain = target()
+    declared = [
+        DeclaredRequirement(requirement=Requirement(name), where="x", group=group)
+        for name, group in (("a", ""), ("b", "extra:gpu"), ("c", "group:docs"))
+    ]
+    whole = replace(project(plain), requirements=tuple(declared))
+    chosen = replace(plain, groups=("docs",))
+    assert optional_for(whole, plain).keys() == {"b", "c"}
+    assert optional_for(whole, chosen).keys() == {"b"}
+    assert optional_for(whole, replace(plain, name="other")) == {}
+    assert optional_for(replace(whole, layer=Layer.PIP), plain) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -42,6 +43,20 @@ def test_all_files_are_written_and_nothing_else_is_left(project: ProjectFiles) -
     ]
 
 
+def test_a_file_without_a_text_is_removed(project: ProjectFiles) -> None:
+    project.write_all({"pyproject.toml": "new", "uv.lock": None})
+    assert project.read("pyproject.toml") == "new"
+    assert not project.exists("uv.lock")
+
+
+def test_a_process_killed_before_it_removed_a_file_is_finished(project: ProjectFiles) -> None:
+    stage = project.root / ".envbuild-stage"
+    stage.mkdir()
+    (stage / "ready.json").write_text(json.dumps({"written": [], "removed": ["uv.lock"]}))
+    project.recover()
+    assert not project.exists("uv.lock")
+
+
 def test_the_mode_of_a_file_stays(project: ProjectFiles) -> None:
     (project.root / "uv.lock").chmod(0o640)
     project.write_all(NEW)
@@ -70,7 +85,7 @@ def test_a_process_killed_after_the_stage_was_complete_is_finished(project: Proj
     (stage / "lockfiles").mkdir(parents=True)
     for path, text in NEW.items():
         (stage / path).write_text(text)
-    (stage / "ready.json").write_text('["lockfiles/pylock.a.toml", "pyproject.toml", "uv.lock"]')
+    (stage / "ready.json").write_text(json.dumps({"written": sorted(NEW), "removed": []}))
     (stage / "pyproject.toml").replace(project.root / "pyproject.toml")
     project.recover()
     assert held(project.root) == NEW

@@ -162,7 +162,7 @@ def _concluded(
     return report
 
 
-def _outcome(options: LockOptions, stale: Mapping[str, str]) -> Outcome:
+def _outcome(options: LockOptions, stale: Mapping[str, str | None]) -> Outcome:
     if options.check:
         return Outcome.STALE if stale else Outcome.FRESH
     if not stale:

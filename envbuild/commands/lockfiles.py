@@ -37,9 +37,12 @@ def requirements_path(target: str) -> str:
     return f"lockfiles/requirements.{target}.txt"
 
 
-def texts_of(project: Project, locked: list[LockedTarget]) -> dict[str, str]:
-    """Return every file of the lock by its path, in the order in which they are written."""
-    texts: dict[str, str] = {}
+def texts_of(project: Project, locked: list[LockedTarget]) -> dict[str, str | None]:
+    """Return every file of the lock by its path, in the order in which they are written.
+
+    None stands for a file that must not be there: uv.lock in the layer "pip".
+    """
+    texts: dict[str, str | None] = {}
     for one in locked:
         name = one.target.name
         lock = one.report.lock
@@ -49,15 +52,14 @@ def texts_of(project: Project, locked: list[LockedTarget]) -> dict[str, str]:
         if one.target.name == project.default_target:
             settings = settings_for_layer(project, one.target, one.report.stack)
             texts[PYPROJECT] = edit_pyproject(project.text, settings, coupled=COUPLED)
-            if one.uv_lock is not None:
-                texts[UV_LOCK] = one.uv_lock
+            texts[UV_LOCK] = one.uv_lock
     return texts
 
 
 def changes_of(
     project: Project,
     locked: list[LockedTarget],
-    stale: Mapping[str, str],
+    stale: Mapping[str, str | None],
     *,
     files: Files,
     facts: Facts,
@@ -118,7 +120,10 @@ def _torch_file(lock: TargetLock) -> str | None:
     return None
 
 
-def _uv_lock_changes(before: str | None, after: str) -> Iterator[str]:
+def _uv_lock_changes(before: str | None, after: str | None) -> Iterator[str]:
+    if after is None:
+        yield "is not used in layer `pip`, and goes"
+        return
     if before is None:
         yield "is missing"
         return

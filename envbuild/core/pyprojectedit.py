@@ -17,6 +17,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from tomlkit.items import AoT, Array
 
+from envbuild.core.redact import without_credentials
 from envbuild.core.uvhazards import opens_pytorch
 from envbuild.core.uvsettings import GROUP, NEVER
 
@@ -37,17 +38,22 @@ def edit_pyproject(text: str, settings: UvSettings, *, coupled: Collection[str])
 
     ``coupled`` are the normalised names whose entries envbuild owns.
     """
-    document = tomlkit.parse(_with_tables(text, settings))
-    uv = _table(document, "tool", "uv")
-    if uv is not None:
-        _set(uv, "managed", None if settings.managed else False)
-        _edit_lists(uv, settings, coupled)
-        _edit_sources(uv, settings, coupled)
-        _edit_indexes(uv, settings)
-        _edit_cutoff(uv, settings, coupled)
-        _edit_default_groups(uv, document, settings)
-    _edit_group(document, settings)
-    return tomlkit.dumps(document)
+    edits: tuple[Callable[[TOMLDocument, Settings], None], ...] = (
+        lambda _, uv: _set(uv, "managed", None if settings.managed else False),
+        lambda _, uv: _edit_lists(uv, settings, coupled),
+        lambda _, uv: _edit_sources(uv, settings, coupled),
+        lambda _, uv: _edit_indexes(uv, settings),
+        lambda _, uv: _edit_cutoff(uv, settings, coupled),
+        lambda document, uv: _edit_default_groups(uv, document, settings),
+        lambda document, _: _edit_group(document, settings),
+    )
+    text = _with_tables(text, settings)
+    for edit in edits:  # each on a document of its own: tomlkit loses count after a deletion
+        document = tomlkit.parse(text)
+        uv = _table(document, "tool", "uv")
+        edit(document, tomlkit.table() if uv is None else uv)
+        text = tomlkit.dumps(document)
+    return text
 
 
 def _with_tables(text: str, settings: UvSettings) -> str:
@@ -196,7 +202,8 @@ def _edit_indexes(uv: Settings, settings: UvSettings) -> None:
         kept = {name for name, _ in settings.index_tables()}
         for position in range(len(indexes) - 1, -1, -1):
             name = str(indexes[position].get("name"))
-            if _OWN_INDEX.fullmatch(name) and name not in kept:
+            unused = _is_unused(indexes[position], settings)
+            if unused or (_OWN_INDEX.fullmatch(name) and name not in kept):
                 del indexes[position]
         if not indexes:
             del uv["index"]
@@ -207,6 +214,14 @@ def _close_pytorch(indexes: Iterable[Settings], settings: UvSettings) -> None:
     for entry in indexes if settings.managed else ():
         if opens_pytorch(entry, settings.urls):
             entry["explicit"] = True
+
+
+def _is_unused(index: Settings, settings: UvSettings) -> bool:
+    """Whether an index is the default one that the other layer needs and this one does not."""
+    if settings.managed or settings.urls.pypi is None:
+        return False
+    url = without_credentials(settings.urls.pypi)
+    return _plain(index) == {"name": "pypi", "url": url, "default": True}
 
 
 def _index_table(values: dict[str, object], *, inside: object) -> object:
@@ -260,5 +275,5 @@ def _edit_group(document: TOMLDocument, settings: UvSettings) -> None:
         wanted = list(settings.group)
         if GROUP not in groups or _plain(groups[GROUP]) != wanted:
             groups[GROUP] = _array(wanted)
-    else:
-        groups.pop(GROUP, None)
+    elif groups.pop(GROUP, None) is not None and not groups:
+        del document["dependency-groups"]

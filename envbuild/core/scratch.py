@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import tomlkit
 
 from envbuild.core.redact import without_credentials
-from envbuild.core.uvsettings import GROUP
+from envbuild.core.wanted import groups_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -134,18 +134,8 @@ def target_pyproject(project: Project, target: Target) -> str:
 
 
 def _wanted(project: Project, target: Target) -> list[Any]:
-    groups = {"", *(f"extra:{name}" for name in target.extras)}
-    groups |= {f"group:{name}" for name in (*target.groups, *default_groups(project))}
+    groups = groups_for(project, target)
     return [r for r in project.requirements if r.group in groups]
-
-
-def default_groups(project: Project) -> tuple[str, ...]:
-    """Return the dependency groups that `uv sync` installs unasked, envbuild's own left out."""
-    document: dict[str, Any] = tomlkit.parse(project.text).unwrap()
-    defined = document.get("dependency-groups", {})
-    named = document.get("tool", {}).get("uv", {}).get("default-groups", ["dev"])
-    names = list(defined) if named == "all" else [name for name in named if name in defined]
-    return tuple(name for name in names if name != GROUP)
 
 
 def with_real_pages(text: str, index: ScratchIndex) -> str:

@@ -96,7 +96,7 @@ def settings_for(project: Project, target: Target, stack: Stack) -> UvSettings:
 def settings_for_layer(project: Project, target: Target, stack: Stack) -> UvSettings:
     """Derive what the project's own pyproject.toml must say for its layer."""
     if project.layer is Layer.PIP:
-        return UvSettings(managed=False)
+        return UvSettings(managed=False, urls=project.indexes)
     return settings_for(project, target, stack)
 
 

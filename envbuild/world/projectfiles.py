@@ -93,8 +93,11 @@ class ProjectFiles:
         if stage.exists():
             shutil.rmtree(stage, ignore_errors=True)
 
-    def write_all(self, texts: Mapping[str, str]) -> None:
-        """Write all files or none; raises WorldError with the old files in place."""
+    def write_all(self, texts: Mapping[str, str | None]) -> None:
+        """Write all files or none; raises WorldError with the old files in place.
+
+        A file whose text is None is removed.
+        """
         stage = self._root / _STAGE
         try:
             self._fill(stage, texts)
@@ -108,14 +111,17 @@ class ProjectFiles:
             shutil.rmtree(stage, ignore_errors=True)
             raise
         with _signals_held():
-            _write_synced(stage / _READY, json.dumps(sorted(texts)))
+            _write_synced(stage / _READY, json.dumps(_plan(texts)))
             _sync_folder(stage)
             self._rename(stage)
             shutil.rmtree(stage, ignore_errors=True)
 
-    def _fill(self, stage: Path, texts: Mapping[str, str]) -> None:
+    def _fill(self, stage: Path, texts: Mapping[str, str | None]) -> None:
         shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir()
         for path, text in texts.items():
+            if text is None:
+                continue
             staged = stage / path
             staged.parent.mkdir(parents=True, exist_ok=True)
             (self._root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -125,12 +131,22 @@ class ProjectFiles:
                 shutil.copymode(goal, staged)
 
     def _rename(self, stage: Path) -> None:
-        for path in json.loads((stage / _READY).read_text(encoding="utf-8")):
+        plan = json.loads((stage / _READY).read_text(encoding="utf-8"))
+        for path in plan["removed"]:
+            (self._root / path).unlink(missing_ok=True)
+        for path in plan["written"]:
             staged, goal = stage / path, self._root / path
             if staged.exists():
                 goal.parent.mkdir(parents=True, exist_ok=True)
                 staged.replace(goal.resolve() if goal.is_symlink() else goal)
         _sync_folder(self._root)
+
+
+def _plan(texts: Mapping[str, str | None]) -> dict[str, list[str]]:
+    return {
+        "written": sorted(path for path, text in texts.items() if text is not None),
+        "removed": sorted(path for path, text in texts.items() if text is None),
+    }
 
 
 def _write_synced(path: Path, text: str) -> None:
