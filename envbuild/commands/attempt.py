@@ -17,7 +17,7 @@ from envbuild.core.scratch import scratch_index, stand_in_sha256, with_real_page
 from envbuild.core.uvlock import finish_uv_lock
 from envbuild.core.verify import verify
 from envbuild.errors import WorldError
-from envbuild.model.finding import Severity
+from envbuild.model.finding import Finding, Severity
 from envbuild.model.lock import TargetLock
 from envbuild.model.report import TargetReport
 from envbuild.model.resolution import Resolution, Unavailable, Unsatisfiable
@@ -26,13 +26,12 @@ from envbuild.model.wheel import PageKind
 from envbuild.providers.registry import COUPLED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import TypeAlias
 
     from envbuild.commands.locktarget import TargetLocker
     from envbuild.commands.request import Preferences
     from envbuild.core.scratch import ScratchIndex
-    from envbuild.model.finding import Finding
     from envbuild.model.lock import Pinned
     from envbuild.model.resolution import ResolveRequest
     from envbuild.model.stack import Stack
@@ -84,14 +83,13 @@ class Attempt:
         if unforeseen:
             return unforeseen
         lock = self._target_lock(packages)
-        findings = verify(
-            self.stack, lock, self.target, self.locker.facts, coupled=COUPLED
-        )
+        findings = verify(self.stack, lock, self.target, self.locker.facts, coupled=COUPLED)
         wrong = [finding for finding in findings if finding.severity is Severity.ERROR]
         if wrong:
             reason = "; ".join(f"{finding.message} ({finding.code})" for finding in wrong)
             return Refusal(project=wrong[0].subject, reason=reason)
         findings += tuple(compiled_instead(resolution.pylock, lock, self.target))
+        findings += tuple(_yanked(resolution))
         return self._finished(self._hashed(lock, requires), findings, resolution, index, requires)
 
     def _requirements(self) -> dict[WheelFile, tuple[str, ...]] | Refusal:
@@ -226,6 +224,19 @@ class Attempt:
             wheels=requires,
             requires_python=self.locker.project.requires_python or "",
             target=self.target,
+        )
+
+
+def _yanked(resolution: Resolution) -> Iterator[Finding]:
+    """EB107: a release that its authors withdrew."""
+    for release, reason in resolution.yanked:
+        yield Finding(
+            code="EB107",
+            severity=Severity.WARNING,
+            subject=release.replace("==", " "),
+            message=f"`{release}` is yanked, its authors withdrew it",
+            evidence=(reason,) if reason else (),
+            hint=f"ask for another version than `{release}`",
         )
 
 

@@ -12,6 +12,7 @@ _REFUSED = re.compile(
     r"|An index \((?P<second>\S+)\) returned a 403"
 )
 _MISSING = re.compile(r"(?<![\w.-])([a-z0-9][\w.-]*) was not found in the package registry")
+_YANKED = re.compile(r"^warning: `([^`]+)` is yanked(?: \(reason: \"?(.*?)\"?\))?$", re.MULTILINE)
 _MARKERS = re.compile(r"\{[^{}]*\}")
 _FIT = re.compile(r"has no `[^`]*`-compatible wheels?")
 _SENTENCE = re.compile(r"\.(?: \(\d+\))?(?= (?:And|Because|So) |$)")
@@ -46,6 +47,11 @@ def _fact(sentence: str) -> str:
     text = _CONCLUSION.sub("", _START.sub("", sentence.strip(), count=1))
     text = _KNOWN.sub("", text).strip(" ,")
     return "" if text.startswith("your project requires your project") else text
+
+
+def yanked_releases(stderr: str) -> tuple[tuple[str, str], ...]:
+    """Return the releases that uv took though they were withdrawn, each with its reason."""
+    return tuple((found[1], found[2] or "") for found in _YANKED.finditer(stderr))
 
 
 def missing_projects(reason: str) -> tuple[str, ...]:

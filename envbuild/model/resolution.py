@@ -29,10 +29,15 @@ class ResolveRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resolution:
-    """The resolved set, as uv.lock and as pylock (PEP 751); scratch addresses still in both."""
+    """The resolved set, as uv.lock and as pylock (PEP 751); scratch addresses still in both.
+
+    ``yanked`` are the releases in it that were withdrawn (``six==1.16.0``), with the reasons
+    their authors gave; uv names them when it resolves anew, not when it confirms a lock.
+    """
 
     uv_lock: str
     pylock: str
+    yanked: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envbuild.core.redact import redact_text
 from envbuild.core.scratch import ROOT
+from envbuild.core.uvreason import yanked_releases
 from envbuild.errors import WorldError
 from envbuild.model.resolution import Resolution
 from envbuild.world.childprocess import run_to_end
@@ -89,6 +91,7 @@ class UvResolver:
         return Resolution(
             uv_lock=lock.replace(str(scratch), ROOT),
             pylock=exported.stdout.replace(str(scratch), ROOT),
+            yanked=yanked_releases(redact_text(locked.stderr)),
         )
 
     def _options(self, request: ResolveRequest) -> list[str]:
