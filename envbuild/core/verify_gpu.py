@@ -77,19 +77,25 @@ def _code(view: LockView, package: Pinned) -> DeviceCode | None:
 def _judge(view: LockView, package: Pinned, code: DeviceCode) -> Iterator[Finding]:
     if not code.sass and not code.ptx:
         return
-    for capability in dict.fromkeys(gpu.capability for gpu in view.target.gpus):
+    without: list[ComputeCapability] = []
+    compiling: dict[ComputeCapability | None, list[ComputeCapability]] = {}
+    for capability in sorted({gpu.capability for gpu in view.target.gpus}):
         match coverage(code, capability, cuda=view.cuda):
             case Coverage.NONE:
-                yield _none(package, code, capability)
+                without.append(capability)
             case Coverage.JIT:
-                yield _jit(package, code, capability)
+                compiling.setdefault(usable_ptx(code, capability), []).append(capability)
             case Coverage.NATIVE:
                 pass
+    if without:
+        yield _none(package, code, without)
+    for ptx, gpus in compiling.items():
+        yield _jit(package, code, ptx, gpus)
 
 
-def _none(package: Pinned, code: DeviceCode, gpu: ComputeCapability) -> Finding:
+def _none(package: Pinned, code: DeviceCode, gpus: list[ComputeCapability]) -> Finding:
     condition = _ONLY_FOR.get(stem(package.name))
-    what = f"{shown(package)} has no code for {gpu.sm}"
+    what = f"{shown(package)} has no code for {_named(gpus)}"
     return Finding(
         code="EB401",
         severity=Severity.WARNING if condition else Severity.ERROR,
@@ -99,12 +105,18 @@ def _none(package: Pinned, code: DeviceCode, gpu: ComputeCapability) -> Finding:
     )
 
 
-def _jit(package: Pinned, code: DeviceCode, gpu: ComputeCapability) -> Finding:
-    ptx = usable_ptx(code, gpu)
+def _jit(
+    package: Pinned,
+    code: DeviceCode,
+    ptx: ComputeCapability | None,
+    gpus: list[ComputeCapability],
+) -> Finding:
     risk = _RISKY.get(package.name)
-    risky = risk is not None and ptx is not None and ptx.major < gpu.major
+    risky = risk is not None and ptx is not None and ptx.major < gpus[-1].major
     name = ptx.compute if ptx else "PTX"
-    text = f"{gpu.sm} runs {shown(package)} only by compiling its {name} code when it is loaded"
+    runs = "runs" if len(gpus) == 1 else "run"
+    what = f"{_named(gpus)} {runs} {shown(package)}"
+    text = f"{what} only by compiling its {name} code when it is loaded"
     return Finding(
         code="EB402",
         severity=Severity.WARNING if risky else Severity.NOTE,
@@ -112,6 +124,10 @@ def _jit(package: Pinned, code: DeviceCode, gpu: ComputeCapability) -> Finding:
         message=f"{text}; {risk}" if risky else text,
         evidence=(describe(code), *_source(code)),
     )
+
+
+def _named(gpus: list[ComputeCapability]) -> str:
+    return " and ".join(gpu.sm for gpu in gpus)
 
 
 def _source(code: DeviceCode) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from envbuild.core.archs import Coverage, coverage, describe, toolkit_knows
+from envbuild.core.archs import Coverage, coverage, toolkit_knows
 from envbuild.core.candidates import capabilities
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page
@@ -156,23 +156,23 @@ def _pinned(wheel: WheelFile, project: str, context: Context) -> Extension:
 
 
 def _notes(wheel: WheelFile, context: Context) -> tuple[str, ...]:
+    """Say which GPUs the NVRTC inside cannot compile for; its GPU code is judged elsewhere."""
     code = context.facts.device_code(wheel.filename)
     own = SUFFIXED.get(wheel.project)
     if code is None or own is None or not code.sass:
         return ()
-    notes = []
-    for gpu in capabilities(context):
-        how = coverage(code, gpu)
-        if how is Coverage.NATIVE:
-            continue
-        runs = "runs it by JIT only" if how is Coverage.JIT else "cannot run it"
-        limit = (
-            f"; its NVRTC {own} cannot compile for {gpu.sm}" if not toolkit_knows(own, gpu) else ""
-        )
-        notes.append(
-            f"{wheel.project} {wheel.version} has {describe(code)}: {gpu.sm} {runs}{limit}"
-        )
-    return tuple(notes)
+    beyond = [
+        gpu.sm
+        for gpu in sorted(capabilities(context))
+        if coverage(code, gpu) is not Coverage.NATIVE and not toolkit_knows(own, gpu)
+    ]
+    if not beyond:
+        return ()
+    note = (
+        f"{wheel.project} {wheel.version} brings NVRTC {own}, which cannot compile for "
+        f"{' and '.join(beyond)}: kernels that it compiles while running fail there"
+    )
+    return (note,)
 
 
 def _no_source(project: str) -> Refusal:
