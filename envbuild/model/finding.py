@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from envbuild.model.fix import Fix
 
 
 class Severity(str, Enum):
@@ -21,7 +25,12 @@ class Severity(str, Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One judgement about one subject, with its evidence and hint."""
+    """One judgement about one subject, with its evidence and what to do about it.
+
+    ``because`` and ``brings`` link findings: one explains another where something it brings is
+    a reason of the other. Both hold tokens like ``file:/venv/.../libnccl.so.2``,
+    ``dist:torch`` or ``import:torch``.
+    """
 
     code: str
     severity: Severity
@@ -29,3 +38,6 @@ class Finding:
     message: str
     evidence: tuple[str, ...] = ()
     hint: str | None = None
+    fixes: tuple[Fix, ...] = ()
+    because: tuple[str, ...] = ()
+    brings: tuple[str, ...] = ()
