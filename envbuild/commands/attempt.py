@@ -16,8 +16,10 @@ from envbuild.core.requirementstxt import PYPI_URL
 from envbuild.core.scratch import scratch_index, stand_in_sha256, with_real_pages
 from envbuild.core.uvlock import finish_uv_lock
 from envbuild.core.verify import verify
+from envbuild.core.verify_origin import index_only
+from envbuild.core.yanked import withdrawn
 from envbuild.errors import WorldError
-from envbuild.model.finding import Finding, Severity
+from envbuild.model.finding import Severity
 from envbuild.model.lock import TargetLock
 from envbuild.model.report import TargetReport
 from envbuild.model.resolution import Resolution, Unavailable, Unsatisfiable
@@ -26,12 +28,13 @@ from envbuild.model.wheel import PageKind
 from envbuild.providers.registry import COUPLED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import TypeAlias
 
     from envbuild.commands.locktarget import TargetLocker
     from envbuild.commands.request import Preferences
     from envbuild.core.scratch import ScratchIndex
+    from envbuild.model.finding import Finding
     from envbuild.model.lock import Pinned
     from envbuild.model.resolution import ResolveRequest
     from envbuild.model.stack import Stack
@@ -74,6 +77,10 @@ class Attempt:
         requires = self._requirements()
         if isinstance(requires, Refusal):
             return requires
+        pinned = {pin.project for pin in self.stack.pins}
+        unrouted = index_only(requires.values(), self.target, without=pinned)
+        if unrouted:
+            return unrouted
         index = scratch_index(requires)
         resolution = self._resolve(index, requires)
         if isinstance(resolution, Unsatisfiable):
@@ -89,7 +96,7 @@ class Attempt:
             reason = "; ".join(f"{finding.message} ({finding.code})" for finding in wrong)
             return Refusal(project=wrong[0].subject, reason=reason)
         findings += tuple(compiled_instead(resolution.pylock, lock, self.target))
-        findings += tuple(_yanked(resolution))
+        findings += tuple(withdrawn(resolution))
         return self._finished(self._hashed(lock, requires), findings, resolution, index, requires)
 
     def _requirements(self) -> dict[WheelFile, tuple[str, ...]] | Refusal:
@@ -224,19 +231,6 @@ class Attempt:
             wheels=requires,
             requires_python=self.locker.project.requires_python or "",
             target=self.target,
-        )
-
-
-def _yanked(resolution: Resolution) -> Iterator[Finding]:
-    """EB107: a release that its authors withdrew."""
-    for release, reason in resolution.yanked:
-        yield Finding(
-            code="EB107",
-            severity=Severity.WARNING,
-            subject=release.replace("==", " "),
-            message=f"`{release}` is yanked, its authors withdrew it",
-            evidence=(reason,) if reason else (),
-            hint=f"ask for another version than `{release}`",
         )
 
 

@@ -8,6 +8,7 @@ from envbuild.core.lockview import LockView
 from envbuild.core.verify_cuda import mixed_builds, mixed_majors, twins
 from envbuild.core.verify_gpu import device_code
 from envbuild.core.verify_nccl import missing_symbols
+from envbuild.core.verify_origin import foreign_origin
 from envbuild.core.verify_pairs import (
     built_for_another,
     not_the_stack,
@@ -15,6 +16,7 @@ from envbuild.core.verify_pairs import (
     wrong_pairs,
     wrong_torch,
 )
+from envbuild.core.verify_triton import unknown_to_ptxas
 from envbuild.model.finding import Severity
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from envbuild.ports import Facts
 
 _CHECKS = (
+    foreign_origin,
     twins,
     mixed_majors,
     mixed_builds,
@@ -36,6 +39,7 @@ _CHECKS = (
     not_the_stack,
     missing_symbols,
     device_code,
+    unknown_to_ptxas,
 )
 _ORDER = tuple(Severity)
 

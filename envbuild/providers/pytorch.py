@@ -8,13 +8,14 @@ from packaging.version import Version
 
 from envbuild.core.candidates import belongs
 from envbuild.core.context import fitting
-from envbuild.core.indexpages import pypi_page
+from envbuild.core.indexpages import pypi_page, pytorch_page
 from envbuild.core.pairing import pairs, torch_for
+from envbuild.core.verify_origin import INDEX_ONLY
 from envbuild.core.wanted import accepts, asked
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.stack import IndexPin, PypiPin, Refusal
 from envbuild.model.wheel import PageKind
-from envbuild.providers.interface import Extension, Provider, built_elsewhere
+from envbuild.providers.interface import Extension, Provider, built_elsewhere, served
 
 if TYPE_CHECKING:
     from envbuild.core.context import Context
@@ -40,7 +41,24 @@ def extend(candidate: Candidate, context: Context) -> Extension | Refusal:
             pins.append(found)
         elif wanted:
             return found
+    for project in served(context, INDEX_ONLY):
+        own = _own(project, candidate, context)
+        if isinstance(own, Refusal):
+            return own
+        pins.append(own)
     return Extension(pins=tuple(pins))
+
+
+def _own(project: str, candidate: Candidate, context: Context) -> Pin | Refusal:
+    """Return the release of a package that PyTorch's index alone serves, from there only."""
+    wanted = asked(context.wanted, project)
+    page = pytorch_page(context.indexes, candidate.accelerator)
+    for wheel in fitting(context, page, project) if page is not None else ():
+        if accepts(context.wanted, project, wheel.version):
+            return IndexPin(wheel=wheel, reason="PyTorch publishes it on its own index alone")
+    where = page.name if page is not None else "PyTorch's index, which is disabled,"
+    reason = f"{where} has no `{wanted}`, and another index's {project} is not PyTorch's"
+    return Refusal(project=project, reason=reason, excludes=wanted)
 
 
 def companion(project: str, candidate: Candidate, context: Context) -> Pin | Refusal:
@@ -100,6 +118,6 @@ def _pin(wheel: WheelFile, reason: str) -> Pin:
 
 PROVIDER = Provider(
     name="pytorch",
-    projects=frozenset({"torch", "torchcodec", *COMPANIONS}),
+    projects=frozenset({"torch", "torchcodec", *COMPANIONS, *INDEX_ONLY}),
     extend=extend,
 )
