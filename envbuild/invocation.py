@@ -113,6 +113,10 @@ def _no_project(given: Path) -> InputError:
             f"`{given}` is a file, wanted a project folder or its pyproject.toml",
             hint=f"`envbuild lock {shlex.quote(str(given.parent))}` takes the folder of the file",
         )
+    if (given / _MANIFEST).is_dir():
+        return InputError(
+            f"`{given / _MANIFEST}` is a folder, wanted a file", hint="move the folder away"
+        )
     above = next((p for p in given.resolve().parents if (p / _MANIFEST).is_file()), None)
     hint = f"`envbuild lock {shlex.quote(str(above))}` takes the folder above that has one"
     return InputError(

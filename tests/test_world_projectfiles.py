@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -24,6 +25,16 @@ NEW = dict.fromkeys(OLD, "new")
 
 def held(root: Path) -> dict[str, str]:
     return {path: (root / path).read_text() for path in OLD}
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def ready(stage: Path) -> None:
+    before = dict.fromkeys(OLD, sha256("old"))
+    plan = {"written": sorted(NEW), "removed": [], "before": before}
+    (stage / "ready.json").write_text(json.dumps(plan))
 
 
 @pytest.fixture
@@ -52,7 +63,9 @@ def test_a_file_without_a_text_is_removed(project: ProjectFiles) -> None:
 def test_a_process_killed_before_it_removed_a_file_is_finished(project: ProjectFiles) -> None:
     stage = project.root / ".envbuild-stage"
     stage.mkdir()
-    (stage / "ready.json").write_text(json.dumps({"written": [], "removed": ["uv.lock"]}))
+    before = {"uv.lock": sha256("old")}
+    plan = {"written": [], "removed": ["uv.lock"], "before": before}
+    (stage / "ready.json").write_text(json.dumps(plan))
     project.recover()
     assert not project.exists("uv.lock")
 
@@ -85,11 +98,31 @@ def test_a_process_killed_after_the_stage_was_complete_is_finished(project: Proj
     (stage / "lockfiles").mkdir(parents=True)
     for path, text in NEW.items():
         (stage / path).write_text(text)
-    (stage / "ready.json").write_text(json.dumps({"written": sorted(NEW), "removed": []}))
+    ready(stage)
     (stage / "pyproject.toml").replace(project.root / "pyproject.toml")
     project.recover()
     assert held(project.root) == NEW
     assert not stage.exists()
+
+
+def test_what_the_user_changed_after_a_kill_stays(project: ProjectFiles) -> None:
+    stage = project.root / ".envbuild-stage"
+    (stage / "lockfiles").mkdir(parents=True)
+    for path, text in NEW.items():
+        (stage / path).write_text(text)
+    ready(stage)
+    (project.root / "pyproject.toml").write_text("mine")
+    project.recover()
+    assert held(project.root) == {**NEW, "pyproject.toml": "mine"}
+    assert not stage.exists()
+
+
+def test_a_file_in_the_place_of_a_folder_leaves_the_old_files(project: ProjectFiles) -> None:
+    (project.root / "scripts").write_text("mine")
+    with pytest.raises(WorldError, match="cannot be written to: Not a directory"):
+        project.write_all({**NEW, "scripts/x": "new"})
+    assert held(project.root) == OLD
+    assert not (project.root / ".envbuild-stage").exists()
 
 
 def test_a_process_killed_before_the_stage_was_complete_is_undone(project: ProjectFiles) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from envbuild.commands.attempt import Attempt
+from envbuild.commands.checkouts import refuse_checkouts
 from envbuild.commands.descent import with_descent
 from envbuild.commands.request import Preferences, lock_on_disk
 from envbuild.commands.shortfall import without_wheels
@@ -53,8 +54,10 @@ class TargetLocker:
     def lock(self, target: Target) -> LockedTarget:
         """Lock a target, on the stack locked before where that still fits.
 
-        Raises RefusedError when no stack fits, WorldError when uv, an index or a hash fails.
+        Raises InputError for what cannot be pinned, RefusedError when no stack fits, WorldError
+        when uv, an index or a hash fails.
         """
+        refuse_checkouts(self.project, target)
         preferences = self._preferences(target)
         for kept in preferences.stacks():
             locked = self._lock_with(target, preferences, kept)

@@ -135,6 +135,11 @@ def is_proven(candidate: Candidate, context: Context) -> bool:
     return not context.target.gpus or torch_code(candidate, context) is not None
 
 
+def accelerators(context: Context) -> tuple[str, ...]:
+    """Return the pages of PyTorch's index that the target's `cuda` and `driver` admit."""
+    return tuple(key for key, _ in _accelerators(context))
+
+
 def _index_builds(context: Context) -> Iterator[Candidate]:
     for accelerator, cuda in _accelerators(context):
         page = pytorch_page(context.indexes, accelerator)

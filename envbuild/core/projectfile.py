@@ -81,7 +81,7 @@ def parse_project(
     if "envbuild" not in _tool(document):
         raise InputError(
             f"found no `[tool.envbuild]` in `{path}`, wanted a table with at least one target",
-            hint=f"run `envbuild init`, or add this to `{path}`:\n\n{MINIMAL}",
+            hint=f"add this to `{path}`:\n\n{MINIMAL}",
         )
     problems = Problems(path, toml_positions(text))
     texts = {posixpath.normpath(name): content for name, content in requirement_files.items()}
@@ -110,6 +110,11 @@ def requirement_files_named(
 
 
 def _document(text: str, path: str) -> dict[str, Any]:
+    if text.startswith("\ufeff"):
+        raise InputError(
+            f"{path}:1: found a byte order mark, wanted plain UTF-8",
+            hint="save the file as UTF-8 without BOM",
+        )
     try:
         return tomllib.loads(text)
     except RecursionError as error:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from envbuild.core.candidates import is_proven
+from envbuild.core.candidates import accelerators, is_proven
+from envbuild.core.indexpages import pytorch_page
+from envbuild.core.redact import redact_url
 from envbuild.core.wanted import asked
 from envbuild.errors import RefusedError
 from envbuild.model.stack import IndexPin, PypiPin
@@ -25,7 +27,7 @@ _NUMBER = re.compile(r"\d[\w.+]*")
 def impossible(solutions: Solutions) -> RefusedError:
     """Return the error for a request that no candidate fits, once the search is spent.
 
-    The hint is a request that was solved too. There is none where the resolver turned down what
+    The hint is a request that was solved too. It names none where the resolver turned down what
     the facts admit, for of another request it would have to be asked again.
     """
     context = solutions.context
@@ -34,8 +36,30 @@ def impossible(solutions: Solutions) -> RefusedError:
     if reasons and nearest is not None and nearest[0].key in ("cuda", "torch", "driver"):
         reasons += f" and {_exclusion(*nearest)}"
     what = f"no build of torch fits target `{context.target.name}`"
-    hint = _hint(*nearest) if nearest is not None else None
+    hint = _hint(*nearest) if nearest is not None else _no_single_change(solutions)
     return RefusedError(f"{what}: {reasons or _nothing(context)}", hint=hint)
+
+
+def _no_single_change(solutions: Solutions) -> str:
+    """Say what to look at where no request that differs in one thing is known to fit."""
+    if solutions.resolver_refused:
+        return "loosen one of the requirements that are named"
+    context = solutions.context
+    empty = [key for key in accelerators(context) if not _lists_torch(key, context)]
+    if empty and context.indexes.pytorch is not None:
+        index = redact_url(context.indexes.pytorch)
+        return f"is the mirror complete? `{index}` lists no torch for {_some(empty)}"
+    return "no single change is enough: loosen more than one of `torch`, `cuda`, `python`, `gpus`"
+
+
+def _lists_torch(accelerator: str, context: Context) -> bool:
+    page = pytorch_page(context.indexes, accelerator)
+    return page is None or bool(context.source.wheels(page, "torch"))
+
+
+def _some(keys: list[str]) -> str:
+    more = len(keys) - _MOST
+    return ", ".join(keys[:_MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 def _reasons(rejections: tuple[Rejection, ...]) -> list[str]:

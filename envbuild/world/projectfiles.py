@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _STAGE = ".envbuild-stage"
+_PLANNED = "planned.json"
 _READY = "ready.json"
 
 
@@ -27,7 +30,8 @@ class ProjectFiles:
 
     `write_all` first stages every file beside its goal, then notes that the stage is complete,
     then renames. A process killed before the note leaves the old files; one killed after it
-    leaves the rest of the renames to the next `recover`.
+    leaves the rest of the renames to the next `recover`, which spares what the user changed
+    in the meantime.
     """
 
     def __init__(self, root: Path) -> None:
@@ -45,9 +49,15 @@ class ProjectFiles:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except UnicodeDecodeError as error:
-            raise InputError(f"`{path}` is no UTF-8 text: {error.reason}") from None
+            raise InputError(
+                f"`{path}` is no UTF-8 text: {error.reason}",
+                hint="save it as UTF-8, or delete it if `envbuild lock` writes it anew",
+            ) from None
         except OSError as error:
-            raise WorldError(f"`{path}` cannot be read: {error.strerror}") from None
+            raise WorldError(
+                f"`{path}` cannot be read: {error.strerror}",
+                hint="make it a file that can be read, or move it out of the way",
+            ) from None
 
     def exists(self, path: str) -> bool:
         """Return whether a file or folder of that name is there."""
@@ -76,7 +86,7 @@ class ProjectFiles:
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise WorldError(
                     f"another `envbuild lock` is at work in `{self._root}`",
                     hint="wait for it to end and repeat the command",
@@ -89,7 +99,10 @@ class ProjectFiles:
         """Finish, or undo, what a killed process left."""
         stage = self._root / _STAGE
         if (stage / _READY).exists():
-            self._rename(stage)
+            try:
+                self._rename(stage)
+            except OSError as error:
+                raise _unfinished(self._root, error) from None
         if stage.exists():
             shutil.rmtree(stage, ignore_errors=True)
 
@@ -111,9 +124,12 @@ class ProjectFiles:
             shutil.rmtree(stage, ignore_errors=True)
             raise
         with _signals_held():
-            _write_synced(stage / _READY, json.dumps(_plan(texts)))
-            _sync_folder(stage)
-            self._rename(stage)
+            try:
+                (stage / _PLANNED).replace(stage / _READY)
+                _sync_folder(stage)
+                self._rename(stage)
+            except OSError as error:
+                raise _unfinished(self._root, error) from None
             shutil.rmtree(stage, ignore_errors=True)
 
     def _fill(self, stage: Path, texts: Mapping[str, str | None]) -> None:
@@ -124,29 +140,50 @@ class ProjectFiles:
                 continue
             staged = stage / path
             staged.parent.mkdir(parents=True, exist_ok=True)
-            (self._root / path).parent.mkdir(parents=True, exist_ok=True)
-            _write_synced(staged, text)
             goal = self._root / path
+            _refuse_file(goal.parent)
+            _write_synced(staged, text)
             if goal.exists():
                 shutil.copymode(goal, staged)
+        _write_synced(stage / _PLANNED, json.dumps(self._plan(texts)))
+
+    def _plan(self, texts: Mapping[str, str | None]) -> dict[str, object]:
+        """Return what is to be done, and the hashes of the files that stand there now."""
+        return {
+            "written": sorted(path for path, text in texts.items() if text is not None),
+            "removed": sorted(path for path, text in texts.items() if text is None),
+            "before": {path: _sha256(self._root / path) for path in texts},
+        }
 
     def _rename(self, stage: Path) -> None:
+        """Put every file in its place, but over none that was changed since it was planned."""
         plan = json.loads((stage / _READY).read_text(encoding="utf-8"))
+        before = plan["before"]
         for path in plan["removed"]:
-            (self._root / path).unlink(missing_ok=True)
+            if _sha256(self._root / path) == before[path]:
+                (self._root / path).unlink(missing_ok=True)
         for path in plan["written"]:
             staged, goal = stage / path, self._root / path
-            if staged.exists():
+            if staged.exists() and _sha256(goal) == before[path]:
                 goal.parent.mkdir(parents=True, exist_ok=True)
                 staged.replace(goal.resolve() if goal.is_symlink() else goal)
         _sync_folder(self._root)
 
 
-def _plan(texts: Mapping[str, str | None]) -> dict[str, list[str]]:
-    return {
-        "written": sorted(path for path, text in texts.items() if text is not None),
-        "removed": sorted(path for path, text in texts.items() if text is None),
-    }
+def _unfinished(root: Path, error: OSError) -> WorldError:
+    return WorldError(
+        f"`{root}` cannot be written to: {error.strerror}",
+        hint="the next `envbuild lock` finishes what was begun",
+    )
+
+
+def _refuse_file(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+
+
+def _sha256(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 def _write_synced(path: Path, text: str) -> None:
