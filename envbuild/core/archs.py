@@ -55,8 +55,14 @@ def runs(
         return built == device
     if built in _TEGRA or built[0] != device[0] or built[1] > device[1]:
         return False
+    return not own_code_only(gpu, cuda)
+
+
+def own_code_only(gpu: ComputeCapability, cuda: CudaVersion | None) -> bool:
+    """Whether a GPU is an integrated one that runs no code but its own, from this toolkit."""
+    device = (gpu.major, gpu.minor)
     since = _NO_EXCEPTION_SINCE.get(device)
-    return device not in _TEGRA or (cuda is not None and since is not None and cuda >= since)
+    return device in _TEGRA and (cuda is None or since is None or cuda < since)
 
 
 def compiles(ptx: ComputeCapability, gpu: ComputeCapability) -> bool:

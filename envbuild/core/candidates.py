@@ -9,9 +9,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from envbuild.core.archs import Coverage, coverage, describe, toolkit_knows
+from envbuild.core.archs import Coverage, coverage, describe, own_code_only, toolkit_knows
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page, pytorch_page
+from envbuild.core.jetson import jetson_notes, jetson_reason
 from envbuild.core.wanted import accepts
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.cuda import CudaVersion
@@ -70,11 +71,12 @@ def coverage_notes(candidate: Candidate, context: Context) -> tuple[str, ...]:
     code = torch_code(candidate, context)
     if code is None:
         return (f"the GPU code of {candidate.label} is not known",)
-    return tuple(
+    jit = (
         f"{candidate.label} has {describe(code)}: {gpu.sm} runs it by JIT only"
         for gpu in capabilities(context)
         if coverage(code, gpu, cuda=candidate.cuda) is Coverage.JIT
     )
+    return (*jit, *jetson_notes(candidate.label, capabilities(context), candidate.cuda))
 
 
 def torch_code(candidate: Candidate, context: Context) -> DeviceCode | None:
@@ -228,10 +230,13 @@ def _refusal(candidate: Candidate, context: Context) -> Refusal | None:
     if not missing:
         return None
     names = ", ".join(gpu.sm for gpu in missing)
-    if code is None:
+    if code is None and all(toolkit_knows(candidate.cuda, gpu) for gpu in missing):
+        reason = f"{candidate.label} is made for servers and has no code for {names}"
+    elif code is None:
         reason = f"CUDA {candidate.cuda} of {candidate.label} does not compile for {names}"
     else:
         reason = f"{candidate.label} has no code for {names}: {describe(code)}"
+    reason += jetson_reason(missing)
     return Refusal(project="torch", reason=reason, excludes="gpus")
 
 
@@ -245,7 +250,7 @@ def _without_cuda(candidate: Candidate, context: Context) -> str:
 def _may_run(code: DeviceCode | None, gpu: ComputeCapability, cuda: CudaVersion) -> bool:
     """Whether a GPU runs a build, or may run one whose code is not known."""
     if code is None:
-        return toolkit_knows(cuda, gpu)
+        return toolkit_knows(cuda, gpu) and not own_code_only(gpu, cuda)
     return coverage(code, gpu, cuda=cuda) is not Coverage.NONE
 
 
