@@ -56,6 +56,9 @@ AARCH64 = replace(X86_64, platform=Platform.LINUX_AARCH64)
 TORCH = {"2.7.0": ("cu126", "cu128", "cpu"), "2.8.0": ("cu126", "cu128", "cpu")}
 """The torch releases of the world and the accelerators they are built for."""
 
+TRITON = ("3.3.0", "3.4.0")
+"""What these need of triton; on aarch64 PyTorch's index alone has it."""
+
 PYG = ("torch-scatter", "torch-sparse", "torch-cluster", "pyg-lib")
 
 PURE: Mapping[str, tuple[str, ...]] = {
@@ -249,6 +252,11 @@ def _coupled(catalog: Catalog) -> Iterator[WheelFile]:
                 for wheel in catalog.wheels(page, project):
                     if _is_of(wheel, torch) and _fits_any(wheel):
                         yield wheel
+            yield from (
+                wheel
+                for wheel in catalog.wheels(page, "triton")
+                if wheel.version in TRITON and fits(wheel.filename, AARCH64)
+            )
     page = pyg_page(PUBLIC, "2.7.0", "cu128")
     for project in PYG:
         yield from (wheel for wheel in catalog.wheels(page, project) if _fits_any(wheel))

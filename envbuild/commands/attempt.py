@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Requires: TypeAlias = Mapping[WheelFile, tuple[str, ...]]
 
 
-_BOUND_BY_METADATA = ("cumm",)
+_BOUND_BY_METADATA = ("cumm", "triton")
 """Coupled packages that uv finds rightly by itself, since another's metadata names them."""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from envbuild.providers import flashattn, pyg, pytorch, sources, spconv, xformers
+from envbuild.providers import flashattn, pyg, pytorch, sources, spconv, triton, xformers
 
 PROVIDERS = (
     pytorch.PROVIDER,
+    triton.PROVIDER,
     pyg.PROVIDER,
     spconv.PROVIDER,
     flashattn.PROVIDER,
