@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from envbuild.core.archs import toolkit_knows
 from envbuild.core.candidates import accelerators, is_proven
 from envbuild.core.indexpages import pytorch_page
 from envbuild.core.redact import redact_url
 from envbuild.core.wanted import asked
 from envbuild.errors import RefusedError
+from envbuild.model.cuda import CudaVersion
 from envbuild.model.stack import IndexPin, PypiPin
 from envbuild.providers.relaxation import relaxations, shown
 from envbuild.providers.solve import Solutions, compiled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from packaging.specifiers import SpecifierSet
+
     from envbuild.core.context import Context
     from envbuild.model.stack import Rejection, Stack
     from envbuild.providers.relaxation import Relaxed
@@ -97,7 +103,23 @@ def _nothing(context: Context) -> str:
     wanted = asked(context.wanted, "torch")
     limits += [f"`{wanted}`"] if wanted != "torch" else []
     within = f" within {' and '.join(limits)}" if limits else ""
-    return f"torch has no wheel for Python {target.python} on {target.platform.value}{within}"
+    what = f"torch has no wheel for Python {target.python} on {target.platform.value}{within}"
+    return f"{what}{_too_old(context)}"
+
+
+def _too_old(context: Context) -> str:
+    """Say so where the one CUDA that is asked for compiles for no code of some GPU's family."""
+    for cuda in _exact(context.target.cuda):
+        for gpu in context.target.gpus:
+            if not toolkit_knows(cuda, gpu.capability):
+                return f"; CUDA {cuda} does not compile for {gpu.capability.sm} (`{gpu.name}`)"
+    return ""
+
+
+def _exact(specifiers: SpecifierSet | None) -> Iterator[CudaVersion]:
+    for specifier in specifiers or ():
+        if specifier.operator == "==" and re.fullmatch(r"\d+\.\d", specifier.version):
+            yield CudaVersion.parse(specifier.version)
 
 
 def _exclusion(relaxed: Relaxed, stack: Stack) -> str:
