@@ -8,7 +8,7 @@ from envbuild.core.compare import compare_code, compare_locks, compare_sets, com
 from envbuild.core.pylock import read_target_lock, render_pylock
 from envbuild.core.pyprojectedit import edit_pyproject
 from envbuild.core.requirementstxt import parse_requirements, render_requirements
-from envbuild.core.uvlock import versions_in
+from envbuild.core.uvlock import requires_python_in, versions_in
 from envbuild.core.uvsettings import settings_for_layer
 from envbuild.errors import EnvbuildError
 from envbuild.model.project import Layer
@@ -120,6 +120,13 @@ def _torch_file(lock: TargetLock) -> str | None:
     return None
 
 
+def _python_change(before: str, after: str) -> Iterator[str]:
+    """Say which Pythons the lock is for where the project wants others."""
+    old, new = requires_python_in(before), requires_python_in(after)
+    if old != new:
+        yield f"is for Python {old or 'of no range'}, the project wants {new}"
+
+
 def _uv_lock_changes(before: str | None, after: str | None) -> Iterator[str]:
     if after is None:
         yield "is not used in layer `pip`, and goes"
@@ -132,5 +139,5 @@ def _uv_lock_changes(before: str | None, after: str | None) -> Iterator[str]:
     except EnvbuildError as error:
         yield error.message
         return
-    differences = tuple(compare_versions(held, versions_in(after)))
+    differences = (*_python_change(before, after), *compare_versions(held, versions_in(after)))
     yield from differences or ("holds other hashes, addresses or requirements than the lock",)

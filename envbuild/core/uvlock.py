@@ -98,6 +98,12 @@ def without_packages(text: str, names: Iterable[str]) -> str:
     return "\n[[package]]\n".join(kept)
 
 
+def requires_python_in(text: str) -> str:
+    """Return the Pythons that a uv.lock is for; empty where it does not say."""
+    found = _REQUIRES_PYTHON.search(text)
+    return found[0].partition('"')[2].rstrip('"') if found else ""
+
+
 def versions_in(text: str) -> dict[str, str]:
     """Return the version of each package that a uv.lock takes from an index or an address.
 
