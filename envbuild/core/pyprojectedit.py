@@ -10,6 +10,7 @@ everything else stay.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import tomlkit
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 _OWN_INDEX = re.compile(r"(pytorch-(cpu|cu\d+)|pyg-torch\d+-(cpu|cu\d+)|flash-attn-[\w-]+)")
 
 
-def edit_pyproject(text: str, settings: UvSettings, *, coupled: Collection[str]) -> str:
+@lru_cache(maxsize=8)
+def edit_pyproject(text: str, settings: UvSettings, *, coupled: frozenset[str]) -> str:
     """Return the text with ``settings`` in force; the same text when they already are.
 
     ``coupled`` are the normalised names whose entries envbuild owns.
