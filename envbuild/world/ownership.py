@@ -1,0 +1,166 @@
+"""Compare every RECORD with what lies on disk: whose bytes are there, what is gone or cut short.
+
+Sizes decide nearly everything. A file is hashed only where two owners record different content
+of one size for it, or none at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import stat
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from envbuild.model.installed import OnDisk, Ownership, SharedPath
+from envbuild.world.rootfs import Root
+from envbuild.world.sharedobjects import is_shared_object, shared_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from envbuild.model.installed import Distribution, Installed, RecordEntry
+
+_Claim: TypeAlias = "tuple[Distribution, RecordEntry]"
+_CHUNK = 1 << 20
+_ABOUT_ITSELF = ("/INSTALLER", "/REQUESTED", "/RECORD", "/RECORD.jws", "/direct_url.json")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Path:
+    """A recorded path: where it lies, who records it, and the size of what is there."""
+
+    absolute: str
+    claims: tuple[_Claim, ...]
+    size: int | None
+
+
+def read_ownership(installed: Installed) -> Ownership:
+    """Compare the RECORD of every distribution with the files; reads hardly any of their bytes."""
+    root = Root(installed.root)
+    claims = _claims(installed.distributions)
+    shared: list[SharedPath] = []
+    missing: dict[str, list[str]] = defaultdict(list)
+    resized: dict[str, list[str]] = defaultdict(list)
+    owners: dict[str, str] = {}
+    for path in _looked_up(claims, root=root):
+        if len(path.claims) > 1 and not _is_harmless(path.claims):
+            one = _shared(path, root=root)
+            shared.append(one)
+            winner = one.winner
+        else:
+            winner = None
+        _sort_out(path, missing=missing, resized=resized)
+        if path.size is not None and is_shared_object(path.absolute):
+            owners[path.absolute] = winner or path.claims[0][0].label
+    recorded = {path for path in claims if is_shared_object(path)}
+    return Ownership(
+        shared=tuple(sorted(shared, key=lambda one: one.path)),
+        missing=_grouped(missing),
+        resized=_grouped(resized),
+        unowned=tuple(sorted(shared_objects(installed, root=root) - recorded)),
+        owners=tuple(sorted(owners.items())),
+    )
+
+
+def _claims(distributions: Iterable[Distribution]) -> dict[str, tuple[_Claim, ...]]:
+    """Map each absolute path to the distributions that record it, each of them once."""
+    claims: dict[str, tuple[_Claim, ...]] = {}
+    for distribution in distributions:
+        inside = f"{distribution.site}/"
+        for entry in distribution.record or ():
+            path = entry.path
+            if path.endswith(".pyc"):
+                continue
+            absolute = path if path[0] == "/" else inside + path
+            held = claims.get(absolute)
+            if held is None:
+                claims[absolute] = ((distribution, entry),)
+            elif held[-1][0] is not distribution:
+                claims[absolute] = (*held, (distribution, entry))
+    return claims
+
+
+def _looked_up(claims: Mapping[str, tuple[_Claim, ...]], *, root: Root) -> Iterator[_Path]:
+    """Find the size of what lies at each path, folder by folder."""
+    folders: dict[str, str | None] = {}
+    for absolute, owned in claims.items():
+        folder, _, name = absolute.rpartition("/")
+        if folder not in folders:
+            folders[folder] = _host_folder(folder, root=root)
+        host = folders[folder]
+        size = None if host is None else _size(f"{host}/{name}", absolute, root=root)
+        yield _Path(absolute=absolute, claims=owned, size=size)
+
+
+def _host_folder(path: str, *, root: Root) -> str | None:
+    try:
+        return root.host_path(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _size(host: str, path: str, *, root: Root) -> int | None:
+    """Return a file's size, through the links of uv's link mode; None where nothing is there."""
+    try:
+        status = os.lstat(host)
+        if stat.S_ISLNK(status.st_mode):
+            status = root.status(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_size
+
+
+def _is_harmless(claims: tuple[_Claim, ...]) -> bool:
+    """Return whether all record the same package marker, which any of them may write."""
+    entries = [entry for _, entry in claims]
+    same = len({entry.sha256 for entry in entries}) == 1 and entries[0].sha256 is not None
+    return same and (entries[0].size == 0 or entries[0].path.endswith("__init__.py"))
+
+
+def _shared(path: _Path, *, root: Root) -> SharedPath:
+    entries = [entry for _, entry in path.claims]
+    disk = None if path.size is None else OnDisk(size=path.size)
+    fitting = [claim for claim in path.claims if _fits(claim[1], path.size)]
+    different = len({entry.sha256 for entry in entries}) > 1
+    if disk is not None and different and len(fitting) > 1:
+        digest = _sha256(path.absolute, root=root)
+        disk = OnDisk(size=disk.size, sha256=digest)
+        fitting = [claim for claim in fitting if digest is not None and claim[1].sha256 == digest]
+    return SharedPath(
+        path=entries[0].path,
+        owners=tuple((owner.label, entry) for owner, entry in path.claims),
+        disk=disk,
+        winner=fitting[0][0].label if different and disk and fitting else None,
+    )
+
+
+def _fits(entry: RecordEntry, size: int | None) -> bool:
+    return entry.size is None or entry.size == size
+
+
+def _sha256(path: str, *, root: Root) -> str | None:
+    digest = hashlib.sha256()
+    try:
+        with root.open(path) as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except (OSError, ValueError):
+        return None
+    return digest.hexdigest()
+
+
+def _sort_out(path: _Path, *, missing: dict[str, list[str]], resized: dict[str, list[str]]) -> None:
+    """Note a path under each owner: gone, or of a size that no owner records."""
+    if path.size is not None and any(_fits(entry, path.size) for _, entry in path.claims):
+        return
+    for owner, entry in path.claims:
+        if entry.path.endswith(_ABOUT_ITSELF) and posixpath.dirname(entry.path) == owner.info:
+            continue
+        (missing if path.size is None else resized)[owner.label].append(entry.path)
+
+
+def _grouped(found: Mapping[str, list[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((label, tuple(sorted(paths))) for label, paths in sorted(found.items()))
