@@ -31,6 +31,12 @@ TRITON = (
     " that your project's requirements are unsatisfiable.\nhint: The resolution failed for an"
     " environment that is not the current one"
 )
+STACK = (
+    "Because spconv-cu126==2.3.8 has no `python_full_version == '3.12.*'`-compatible wheels and"
+    " demo:envbuild depends on spconv-cu126==2.3.8, we can conclude that demo:envbuild's"
+    " requirements are unsatisfiable.\n         And because your project requires demo:envbuild,"
+    " we can conclude that your project's requirements are unsatisfiable."
+)
 NUMBERED = (
     "Because only a<=2 is available and b depends on a>3, we can conclude that b cannot be used."
     " (1)\n Because c==1.0 depends on d, we can conclude that c and d fight. And because we know"
@@ -57,11 +63,18 @@ NUMBERED = (
             ),
         ),
         (
+            STACK,
+            (
+                "spconv-cu126==2.3.8 has no wheel for the target and the chosen stack depends on"
+                " spconv-cu126==2.3.8"
+            ),
+        ),
+        (
             NUMBERED,
             "only a<=2 is available and b depends on a>3; c==1.0 depends on d; e depends on b",
         ),
     ],
-    ids=["numpy", "triton", "numbered"],
+    ids=["numpy", "triton", "stack", "numbered"],
 )
 def test_the_facts_stay_and_the_conclusions_go(proof: str, said: str) -> None:
     assert contradiction(HEAD + proof) == said

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from envbuild.commands.lockfiles import changes_of, texts_of
+from envbuild.commands.lockfiles import PYPROJECT, changes_of, texts_of
 from envbuild.commands.locktarget import TargetLocker
 from envbuild.core.projectfile import parse_project, requirement_files_named
-from envbuild.errors import InputError
+from envbuild.errors import InputError, WorldError
 from envbuild.model.project import Layer
 from envbuild.model.report import LockReport, Outcome
 
@@ -158,6 +158,11 @@ def _concluded(
         files=tuple(stale),
     )
     if report.outcome is Outcome.WRITTEN:
+        if files.read(PYPROJECT) != project.text:
+            raise WorldError(
+                f"`{PYPROJECT}` was changed while the lock was made, nothing was written",
+                hint="run `envbuild lock` again",
+            )
         files.write_all(stale)
     return report
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from envbuild.core.uvsettings import GROUP
+
 NO_SOLUTION = "No solution found"
 
 _CHATTER = re.compile(r"(?:Using CPython|warning:|Resolved | +(?:Updating|Updated|Building) )")
@@ -15,6 +17,7 @@ _MISSING = re.compile(r"(?<![\w.-])([a-z0-9][\w.-]*) was not found in the packag
 _YANKED = re.compile(r"^warning: `([^`]+)` is yanked(?: \(reason: \"?(.*?)\"?\))?$", re.MULTILINE)
 _MARKERS = re.compile(r"\{[^{}]*\}")
 _FIT = re.compile(r"has no `[^`]*`-compatible wheels?")
+_OWN = re.compile(rf"[\w.-]+:{GROUP}\b")
 _SENTENCE = re.compile(r"\.(?: \(\d+\))?(?= (?:And|Because|So) |$)")
 _START = re.compile(r"(?:And |So )?[Bb]ecause ")
 _CONCLUSION = re.compile(r", we can conclude that .*$")
@@ -36,6 +39,7 @@ def contradiction(text: str) -> str:
     _, found, proof = text.partition("cause:")
     proof = proof.partition("\nhint:")[0] if found else text
     proof = _FIT.sub("has no wheel for the target", _MARKERS.sub("", " ".join(proof.split())))
+    proof = _OWN.sub("the chosen stack", proof)
     facts = [fact for part in _SENTENCE.split(proof) if (fact := _fact(part))]
     if len(facts) > _MOST:
         half = _MOST // 2
@@ -46,7 +50,7 @@ def contradiction(text: str) -> str:
 def _fact(sentence: str) -> str:
     text = _CONCLUSION.sub("", _START.sub("", sentence.strip(), count=1))
     text = _KNOWN.sub("", text).strip(" ,")
-    return "" if text.startswith("your project requires your project") else text
+    return "" if text.startswith("your project requires ") else text
 
 
 def yanked_releases(stderr: str) -> tuple[tuple[str, str], ...]:
