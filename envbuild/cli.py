@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from envbuild.arguments import parse_arguments
-from envbuild.errors import EnvbuildError, WorldError
+from envbuild.errors import EnvbuildError, RefusedError, WorldError
 from envbuild.world.streams import (
     discard,
     escape_what_cannot_be_encoded,
@@ -82,8 +82,12 @@ def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) ->
 
     options = lock_options(arguments)
     run = lock_report or _real_lock()
-    with closing(_reporter(arguments)) as reporter:
-        report = run(options, arguments.source, reporter)
+    try:
+        with closing(_reporter(arguments)) as reporter:
+            report = run(options, arguments.source, reporter)
+    except RefusedError as error:
+        _explain_refused(error, arguments)
+        raise
     try:
         code = _exit_code(report, check=options.check)
         say(sys.stdout, render_answer(report, _manner(arguments, options), exit_code=code))
@@ -93,6 +97,16 @@ def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) ->
             raise KeyboardInterrupt("every file was written") from None
         raise
     return code
+
+
+def _explain_refused(error: RefusedError, arguments: argparse.Namespace) -> None:
+    from envbuild.providers.impossible import ImpossibleError
+    from envbuild.render.explain import explain_refused
+
+    if arguments.explain and arguments.format == "text" and isinstance(error, ImpossibleError):
+        color = wants_color(sys.stdout, arguments.color, os.environ)
+        width = terminal_width(sys.stdout)
+        say(sys.stdout, explain_refused(error.rejections, width=width, color=color))
 
 
 def _manner(arguments: argparse.Namespace, options: LockOptions) -> Manner:

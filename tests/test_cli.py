@@ -508,3 +508,19 @@ def test_gpus_of_a_capability_share_it() -> None:
     document = json.loads(run("gpus", "9.0", "--format", "json").stdout)
     assert {gpu["capability"] for gpu in document["gpus"]} == {"9.0"}
     assert len(document["gpus"]) > 1
+
+
+def test_explain_shows_every_candidate_where_none_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "p"\nversion = "1"\nrequires-python = "==3.11.*"\n'
+        'dependencies = ["torch", "spconv"]\n[tool.envbuild.targets.t]\npython = "3.11"\n'
+        'gpus = ["B200"]\ncuda = "13.0"\n'
+    )
+    code = main(["lock", str(tmp_path), "--source", "catalog", "--explain"])
+    out, err = capsys.readouterr()
+    assert code == 1
+    assert "candidates, all rejected:" in out
+    assert "spconv has no wheel for CUDA 13" in out
+    assert err.startswith("error: no build of torch fits target `t`")

@@ -30,7 +30,17 @@ _FROM_PYPI = re.compile(r" from PyPI \([^)]*\)")
 _NUMBER = re.compile(r"\d[\w.+]*")
 
 
-def impossible(solutions: Solutions) -> RefusedError:
+class ImpossibleError(RefusedError):
+    """Nothing fits the request; ``rejections`` are all the candidates, each with its reasons."""
+
+    def __init__(
+        self, message: str, *, hint: str | None, rejections: tuple[Rejection, ...]
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.rejections = rejections
+
+
+def impossible(solutions: Solutions) -> ImpossibleError:
     """Return the error for a request that no candidate fits, once the search is spent.
 
     The hint is a request that was solved too. It names none where the resolver turned down what
@@ -43,7 +53,9 @@ def impossible(solutions: Solutions) -> RefusedError:
         reasons += f" and {_exclusion(*nearest)}"
     what = f"no build of torch fits target `{context.target.name}`"
     hint = _hint(*nearest) if nearest is not None else _no_single_change(solutions)
-    return RefusedError(f"{what}: {reasons or _nothing(context)}", hint=hint)
+    return ImpossibleError(
+        f"{what}: {reasons or _nothing(context)}", hint=hint, rejections=solutions.rejections
+    )
 
 
 def _no_single_change(solutions: Solutions) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.core.redact import redact_text
+from envbuild.render.canvas import Canvas
 from envbuild.render.rows import plural
 
 if TYPE_CHECKING:
     from envbuild.model.report import TargetReport
     from envbuild.model.stack import Candidate, Refusal, Rejection
-    from envbuild.render.canvas import Canvas
 
 _NAMED = 4
 
@@ -19,12 +20,25 @@ def explain_target(canvas: Canvas, report: TargetReport) -> None:
     count = plural(len(report.rejections) + 1, "candidate")
     canvas.line(f"{count}, {len(report.rejections)} rejected:", indent=2)
     chosen = ("chosen", report.stack.candidate.label, "the first that everything allows")
-    rejected = [
+    canvas.table([chosen, *_rejected(report.rejections)], indent=4)
+
+
+def explain_refused(
+    rejections: tuple[Rejection, ...], *, width: int | None = None, color: bool = False
+) -> str:
+    """Return the table of candidates where none was left."""
+    canvas = Canvas(width=width, color=color)
+    canvas.line(f"{plural(len(rejections), 'candidate')}, all rejected:")
+    canvas.table(_rejected(rejections), indent=2)
+    return redact_text(canvas.text())
+
+
+def _rejected(rejections: tuple[Rejection, ...]) -> list[tuple[str, str, str]]:
+    return [
         ("rejected" if number == 0 else "", _names(group) if number == 0 else "", reason)
-        for group in alike(report.rejections)
+        for group in alike(rejections)
         for number, reason in enumerate(_reasons(group[0]))
     ]
-    canvas.table([chosen, *rejected], indent=4)
 
 
 def alike(rejections: tuple[Rejection, ...]) -> tuple[tuple[Rejection, ...], ...]:
