@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 from envbuild.core.wheeltags import public_of
 
 if TYPE_CHECKING:
+    from envbuild.model.cuda import CudaVersion
     from envbuild.ports import Facts
 
 
@@ -37,6 +38,26 @@ def torch_for(
 def pairs(specifier: SpecifierSet | None, torch: str) -> bool:
     """Whether a specifier, if any is known, admits a torch; an unknown one does not."""
     return specifier is not None and specifier.contains(public_of(torch), prereleases=True)
+
+
+def released_with(facts: Facts, project: str, version: str) -> SpecifierSet | None:
+    """Return the torch minor that a release of a companion came with; None if none names it."""
+    for build in facts.torch_builds():
+        if dict(build.companions).get(project) == public_of(version):
+            return SpecifierSet(f"=={'.'.join(build.torch.split('.')[:2])}.*")
+    return None
+
+
+def partner(facts: Facts, project: str, torch: str, cuda: CudaVersion | None) -> str | None:
+    """Return the release of a project that belongs to a torch: that of its day, or the newest."""
+    build = facts.torch_build(public_of(torch), cuda)
+    released = dict(build.companions).get(project) if build else None
+    if released is not None:
+        return released
+    for pairing in facts.pairings(project):
+        if pairs(torch_for(facts, project, pairing.version), torch):
+            return pairing.version
+    return None
 
 
 def _declared(requires_dist: tuple[str, ...]) -> SpecifierSet | None:

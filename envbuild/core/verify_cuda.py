@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from envbuild.core.candidates import on_pypi
 from envbuild.core.lockview import cuda_major, shown, stem
+from envbuild.core.verify_pairs import instead
 from envbuild.core.wheeltags import local_of, public_of
+from envbuild.model.cuda import CudaVersion
 from envbuild.model.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -89,9 +92,23 @@ def mixed_builds(view: LockView) -> Iterator[Finding]:
             severity=Severity.ERROR,
             subject=shown(package),
             message=f"{shown(package)} is built for {theirs}, {shown(torch)} for {ours}",
-            evidence=(package.index,),
-            hint=f"take {package.name} from the index that serves torch",
+            evidence=(package.index, *_abis(view, public_of(torch.version), theirs)),
+            hint=f"take `{instead(view, package) or package.name}` from the index of torch",
         )
+
+
+def _abis(view: LockView, torch: str, theirs: str) -> Iterator[str]:
+    """Say so where the builds of one torch release differ in their C++ ABI."""
+    full = re.fullmatch(r"cu\d{3}", theirs)
+    other = view.facts.torch_build(torch, CudaVersion.parse(theirs)) if full else None
+    own = view.facts.torch_build(torch, view.cuda)
+    if own and other and {own.cxx11_abi, other.cxx11_abi} == {True, False}:
+        new, old = (theirs, own.cuda) if other.cxx11_abi else (own.cuda, theirs)
+        yield f"torch {torch} for {_tag(new)} uses the new C++ ABI, for {_tag(old)} the old one"
+
+
+def _tag(cuda: CudaVersion | str | None) -> str:
+    return cuda.tag if isinstance(cuda, CudaVersion) else cuda or "the CPU"
 
 
 def _accelerator(view: LockView, package: Pinned) -> str | None:

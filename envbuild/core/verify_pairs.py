@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 
 from envbuild.core.candidates import on_pypi
 from envbuild.core.lockview import shown, torch_minor
-from envbuild.core.pairing import pairs, torch_for
+from envbuild.core.pairing import pairs, partner, released_with, torch_for
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.stack import IndexPin, SourceBuild
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from envbuild.model.lock import Pinned
     from envbuild.model.stack import Pin
 
+_COMPANIONS = ("torchvision", "torchaudio")
+"""Built for each accelerator, on whose page of PyTorch's index they lie."""
+
 
 def wrong_pairs(view: LockView) -> Iterator[Finding]:
     """EB103: a release that does not work with the locked torch, whatever its metadata says."""
@@ -28,12 +31,30 @@ def wrong_pairs(view: LockView) -> Iterator[Finding]:
         return
     for package in view.lock.packages:
         known = torch_for(view.facts, package.name, package.version)
-        pairing = view.facts.pairing(package.name, public_of(package.version))
-        if package is torch or known is None or pairing is None or pairs(known, torch.version):
+        known = known or released_with(view.facts, package.name, package.version)
+        if package is torch or known is None or pairs(known, torch.version):
             continue
-        text = f"{shown(package)} works with torch {pairing.torch}, locked is {torch.version}"
-        evidence = (pairing.source,) if pairing.source else ()
-        yield _error("EB103", package, text, evidence=evidence)
+        pairing = view.facts.pairing(package.name, public_of(package.version))
+        works = pairing.torch if pairing else known
+        text = f"{shown(package)} works with torch {works}, locked is {torch.version}"
+        evidence = (pairing.source,) if pairing and pairing.source else ()
+        yield _error("EB103", package, text, evidence=evidence, hint=_hint(view, package))
+
+
+def _hint(view: LockView, package: Pinned) -> str | None:
+    wanted = instead(view, package)
+    return f"take `{wanted}`" if wanted else None
+
+
+def instead(view: LockView, package: Pinned) -> str | None:
+    """Return the requirement to take in the place of a companion that does not belong to torch."""
+    torch = view.torch
+    version = partner(view.facts, package.name, torch.version, view.cuda) if torch else None
+    if torch is None or version is None:
+        return None
+    bound = local_of(package.version) or package.name in _COMPANIONS
+    local = local_of(torch.version) if bound else ""
+    return f"{package.name}=={version}{f'+{local}' if local else ''}"
 
 
 def built_for_another(view: LockView) -> Iterator[Finding]:
