@@ -149,6 +149,15 @@ def test_what_the_catalog_knows_of_the_default_index_is_not_asked_for() -> None:
     assert probe.asked == []
 
 
+def test_a_mirror_of_the_default_index_is_asked() -> None:
+    page = IndexPage(kind=PageKind.PYPI, key="", name="pypi", url="https://mirror.org/simple")
+    live = Fake("live")
+    source = AutoSource(
+        live, Fake("catalog"), reaches=Probe("mirror.org"), catalog_date="2026-11-29"
+    )
+    assert [wheel.origin for wheel in source.wheels(page, "torch")] == ["live"]
+
+
 class Empty(Fake):
     """A catalog that has not heard of the project."""
 

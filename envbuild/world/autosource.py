@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envbuild.model.wheel import PageKind
+from envbuild.core.indexpages import PYPI
 from envbuild.world.httperrors import host_of
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ class AutoSource:
     """Ask each host once whether it is there; implements WheelSource.
 
     A host that is reached and answers with an error stays live: an index that refuses must be
-    seen, not papered over with old pages. What the catalog knows of the default index is not
+    seen, not papered over with old pages. What the catalog knows of PyPI is not
     asked for: its pages are large, and a build there says which CUDA it is for only to the
-    facts, which are the catalog's.
+    facts, which are the catalog's. A mirror of it is asked, for it may hold less.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class AutoSource:
 
     def wheels(self, page: IndexPage, project: str) -> tuple[WheelFile, ...]:
         """Return the wheels of a project on a page, live if its host is reached."""
-        if page.kind is PageKind.PYPI:
+        if page == PYPI:
             known = self._catalog.wheels(page, project)
             if known:
                 return known
