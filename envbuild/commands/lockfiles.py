@@ -12,7 +12,7 @@ from envbuild.core.uvlock import requires_python_in, versions_in
 from envbuild.core.uvsettings import settings_for_layer
 from envbuild.errors import EnvbuildError
 from envbuild.model.project import Layer
-from envbuild.model.report import Change
+from envbuild.model.report import MISSING, UNBOUND, Change
 from envbuild.providers.registry import COUPLED
 
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ def changes_of(
 def _settings_change(project: Project) -> str:
     if project.layer is Layer.PIP:
         return "[tool.uv] managed is not false: `uv run` would put its own set in"
-    return "[tool.uv] does not bind the packages to the locked builds"
+    return UNBOUND
 
 
 def _file_changes(path: str, before: str | None, lock: TargetLock, facts: Facts) -> Iterator[str]:
     if before is None:
-        yield "is missing"
+        yield MISSING
     elif path.endswith(".toml"):
         yield from _lock_changes(path, before, lock, facts)
     else:
@@ -132,7 +132,7 @@ def _uv_lock_changes(before: str | None, after: str | None) -> Iterator[str]:
         yield "is not used in layer `pip`, and goes"
         return
     if before is None:
-        yield "is missing"
+        yield MISSING
         return
     try:
         held = versions_in(before)

@@ -24,6 +24,13 @@ class Outcome(str, Enum):
     STALE = "stale"
 
 
+MISSING = "is missing"
+"""What is said of a file of the lock that is not there."""
+
+UNBOUND = "[tool.uv] does not bind the packages to the locked builds"
+"""What is said of a pyproject.toml that has no pins of the lock yet."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
     """One difference between what lies on disk and what the inputs give, in plain words.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.core.redact import redact_text
 from envbuild.model.finding import Severity
-from envbuild.model.report import Outcome
+from envbuild.model.report import MISSING, UNBOUND, Outcome
 from envbuild.render.canvas import Canvas
 from envbuild.render.explain import explain_target
 from envbuild.render.nextstep import Invocation, has_errors, next_step
@@ -81,11 +81,14 @@ def _finding(canvas: Canvas, finding: Finding) -> None:
 
 
 def _changes(canvas: Canvas, report: LockReport) -> None:
-    if not report.changes:
+    stale = report.outcome is Outcome.STALE
+    # A file that is written for the first time stands among the files written.
+    changes = [c for c in report.changes if stale or c.text not in (MISSING, UNBOUND)]
+    if not changes:
         return
     canvas.labelled("changes:", "", style="bold")
     last = None
-    for change in report.changes:
+    for change in changes:
         where = f"{change.file} ({change.target})" if change.target else change.file
         if where != last:
             canvas.line(where, indent=2)
