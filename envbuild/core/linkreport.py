@@ -1,0 +1,145 @@
+"""Work out what the dynamic loader would find in an environment, and put it into one report."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from envbuild.core.libnames import is_driver_library, is_indispensable
+from envbuild.core.linkroots import find_roots, is_extension_name, is_torch_core
+from envbuild.core.linkscope import Scopes
+from envbuild.core.linksymbols import missing_symbols, missing_versions
+from envbuild.core.loader import Loader
+from envbuild.core.process import import_torch, note_cudnn_parts, package_of, start
+from envbuild.core.torchusers import torch_users
+from envbuild.model.links import Links, MissingLibrary, MissingSymbol, MissingVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from envbuild.core.loader import Gap
+    from envbuild.core.loadersearch import Library, Module, SearchPath
+    from envbuild.core.process import Process, Program
+
+_SELF_SUFFICIENT = frozenset({"torch", "nvidia", "functorch"})
+
+
+@dataclass(kw_only=True, slots=True)
+class Files:
+    """The shared objects of an environment, by name and by package."""
+
+    paths: tuple[str, ...]
+    sites: tuple[str, ...]
+    _by_name: dict[str, list[str]] = field(default_factory=dict)
+    _by_package: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for path in self.paths:
+            self._by_name.setdefault(posixpath.basename(path), []).append(path)
+            self._by_package.setdefault(package_of(path, self.sites), []).append(path)
+
+    def nearest(self, name: str, module: Module) -> str | None:
+        """Return the file of that name closest to an object, for one that loads it by itself.
+
+        torch and NVIDIA's libraries do not: what torch opens is modelled exactly.
+        """
+        if package_of(module.path, self.sites) in _SELF_SUFFICIENT or is_driver_library(name):
+            return None
+        paths = self._by_name.get(name, ())
+        return max(
+            paths, key=lambda path: len(posixpath.commonpath([path, module.path])), default=None
+        )
+
+    def of_package(self, package: str) -> tuple[str, ...]:
+        """Return the shared objects of one package."""
+        return tuple(self._by_package.get(package, ()))
+
+
+def read_links(
+    paths: Iterable[str], program: Program, *, library: Library, search: SearchPath, tag: str
+) -> Links:
+    """Judge an environment from its shared objects.
+
+    ``paths`` are the shared objects in the sites, ``tag`` that of the interpreter's extension
+    modules.
+    """
+    files = Files(paths=tuple(paths), sites=program.sites)
+    loader = Loader(library=library, search=search, fallback=files.nearest)
+    process = start(loader, program)
+    import_torch(process)
+    scopes = _scopes(process, files, tag=tag)
+    note_cudnn_parts(process)
+    has_python = any(scopes.defines(one, b"PyObject_GetAttr") for one in scopes.seen_by_all)
+
+    def others(package: str) -> tuple[Module, ...]:
+        found = (loader.module(path) for path in files.of_package(package))
+        return tuple(module for module in found if module is not None)
+
+    versions = tuple(dict.fromkeys(missing_versions(scopes)))
+    symbols = missing_symbols(scopes, sites=program.sites, has_python=has_python, others=others)
+    users = tuple(torch_users(scopes, sites=program.sites))
+    return Links(
+        libraries=tuple(_libraries(scopes)),
+        symbols=tuple(_merged(symbols, versions)),
+        versions=tuple(
+            sorted((one for one in versions if isinstance(one, MissingVersion)), key=repr)
+        ),
+        loaded=tuple(sorted(loader.loaded.values(), key=lambda one: (one.soname, one.path))),
+        torch_users=tuple(sorted(users, key=lambda one: one.path)),
+        broken=tuple(
+            one
+            for path, one in sorted(loader.broken.items())
+            if _matters(path, process, scopes, tag=tag)
+        ),
+        examined=len(scopes.reached),
+    )
+
+
+def _scopes(process: Process, files: Files, *, tag: str) -> Scopes:
+    closures = []
+    for root in find_roots(files.paths, process.loader, sites=files.sites, tag=tag):
+        load = process.load if is_torch_core(root.path) else process.load_apart
+        closures.append(load(root))
+    return Scopes(
+        loader=process.loader,
+        seen_by_all=tuple(process.seen_by_all),
+        closures=tuple(dict.fromkeys((*process.closures, *closures))),
+    )
+
+
+def _libraries(scopes: Scopes) -> Iterator[MissingLibrary]:
+    gaps: dict[tuple[str, str], Gap] = {}
+    for closure in scopes.closures:
+        for gap in closure.gaps:
+            gaps.setdefault((gap.module.path, gap.library), gap)
+    for (path, library), gap in sorted(gaps.items()):
+        yield MissingLibrary(path=path, library=library, optional=_is_optional(gap))
+
+
+def _is_optional(gap: Gap) -> bool:
+    if gap.elsewhere is not None and not gap.library.startswith("libcudart."):
+        return True  # a package may well open that file before
+    return not is_indispensable(gap.library) or is_driver_library(gap.library)
+
+
+def _merged(
+    symbols: Iterator[MissingSymbol], versions: tuple[MissingVersion | MissingSymbol, ...]
+) -> list[MissingSymbol]:
+    """Join both kinds of missing symbols, less those whose whole version is missing."""
+    gone = {(one.path, one.version) for one in versions if isinstance(one, MissingVersion)}
+    found = {
+        (one.path, one.name, one.version): one
+        for one in (*symbols, *versions)
+        if isinstance(one, MissingSymbol) and (one.path, one.version) not in gone
+    }
+    return [found[key] for key in sorted(found, key=repr)]
+
+
+def _matters(path: str, process: Process, scopes: Scopes, *, tag: str) -> bool:
+    """Say whether a broken file would be opened: it is needed, or an extension module."""
+    machine = process.loader.search.machine
+    name = posixpath.basename(path)
+    if is_extension_name(name, tag=tag, machine=machine):
+        return True
+    return any(name in module.elf.needed or module.path == path for module in scopes.reached)

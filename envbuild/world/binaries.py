@@ -1,0 +1,117 @@
+"""Read what the binaries of an environment tell: what would load, and their GPU code."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from envbuild.core.elf import ElfError
+from envbuild.core.fatbin import device_code
+from envbuild.core.ldcache import LIMIT, LdCacheError, parse_ld_cache
+from envbuild.core.linkreport import read_links as links_of
+from envbuild.core.linkroots import tag_of
+from envbuild.core.loadersearch import SearchPath
+from envbuild.core.process import GLOBAL_DEPS, Program
+from envbuild.model.links import BinaryCode, DeviceCodes
+from envbuild.world.objectfiles import ObjectFiles
+from envbuild.world.sharedobjects import shared_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from envbuild.model.installed import Installed
+    from envbuild.model.links import Links
+    from envbuild.world.rootfs import Root
+
+_CACHE = "/etc/ld.so.cache"
+_PRELOAD = "/etc/ld.so.preload"
+
+
+def read_links(
+    installed: Installed,
+    *,
+    root: Root,
+    environment: Mapping[str, str],
+    paths: tuple[str, ...] | None = None,
+) -> Links:
+    """Return the loader's view of an environment, with no line of it run.
+
+    ``environment`` holds the variables it would be started with. ``paths`` are its shared
+    objects where they are known.
+    """
+    if paths is None:
+        paths = tuple(sorted(shared_objects(installed, root=root)))
+    search = SearchPath(
+        machine=installed.machine,
+        ld_library_path=_folders(environment.get("LD_LIBRARY_PATH", "")),
+        cache=read_ld_cache(root, machine=installed.machine),
+    )
+    with closing(ObjectFiles(root)) as library, _without_collection():
+        return links_of(
+            paths,
+            _program(installed, root, environment),
+            library=library,
+            search=search,
+            tag=tag_of(installed.python, free_threaded=installed.free_threaded),
+        )
+
+
+def read_device_codes(
+    installed: Installed, *, root: Root, paths: tuple[str, ...] | None = None
+) -> DeviceCodes:
+    """Return the GPU code of every shared object that has any; broken ones are left out."""
+    if paths is None:
+        paths = tuple(sorted(shared_objects(installed, root=root)))
+    found = []
+    seen: set[str] = set()
+    with closing(ObjectFiles(root)) as library:
+        for path in paths:
+            real = library.real(path)
+            data = library.data(path) if real not in seen else None
+            seen.add(real)
+            try:
+                code = device_code(data) if data is not None else None
+            except ElfError:
+                continue  # `read_links` says so, if it matters
+            if code is not None:
+                found.append(BinaryCode(path=path, code=code))
+    return DeviceCodes(binaries=tuple(found))
+
+
+def read_ld_cache(root: Root, *, machine: str) -> dict[str, tuple[str, ...]]:
+    """Return the loader's cache; empty where there is none that can be read."""
+    try:
+        return parse_ld_cache(root.read(_CACHE, limit=LIMIT), machine=machine)
+    except (OSError, LdCacheError):
+        return {}
+
+
+def _program(installed: Installed, root: Root, environment: Mapping[str, str]) -> Program:
+    site = next((site for site in installed.sites if root.is_file(f"{site}/{GLOBAL_DEPS}")), None)
+    text = root.text(f"{site}/torch/__init__.py") if site is not None else None
+    named = f"{environment.get('LD_PRELOAD', '')} {root.text(_PRELOAD) or ''}"
+    return Program(
+        executable=installed.executable,
+        sites=installed.sites,
+        ld_preload=tuple(named.replace(":", " ").split()),
+        torch_text=text or "",
+        torch_cuda=installed.torch.cuda if installed.torch is not None else None,
+    )
+
+
+def _folders(text: str) -> tuple[str, ...]:
+    """Return the absolute folders of LD_LIBRARY_PATH, which separates by ``:`` or ``;``."""
+    return tuple(part for part in text.replace(";", ":").split(":") if part.startswith("/"))
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Keep the collector away from some 100,000 small objects, none of them in a cycle."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
