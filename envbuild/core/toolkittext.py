@@ -15,7 +15,10 @@ _TEXT = re.compile(r"CUDA Version (\d{1,2})\.(\d)\b")
 _HEADER = re.compile(r"#define\s+(?:CUDA_VERSION|CUDART_VERSION)\s+(\d{4,5})\b")
 _FOLDER = re.compile(r"cuda[-_]?(\d{1,2})\.(\d)(?:\.\d+)?")
 _SHORT = re.compile(r"(\d{1,2})\.(\d)(?:[.\w]*)?")
-_COMPILER = re.compile(r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-(\d+(?:\.\d+)*))?")
+_COMPILER = re.compile(
+    r"(?:\w+-(?:\w+-)?linux-gnu-)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-(\d+(?:\.\d+)*))?"
+)
+_WRAPPED = re.compile(r"(?:^|[\s\"'])(/[\w./+@-]{1,400}/bin/nvcc)\b", re.MULTILINE)
 _LLVM = re.compile(r"llvm-?(\d+)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 
@@ -65,6 +68,12 @@ def toolkit_of_name(folder: str) -> CudaVersion | None:
 def toolkit_of_release(version: str) -> CudaVersion | None:
     """Return the toolkit of a release of nvcc (``12.8.93``)."""
     return _cuda(version)
+
+
+def wrapped_nvcc(script: str) -> str | None:
+    """Return the nvcc that a shell script of that name starts, as Debian has it."""
+    found = _WRAPPED.search(script) if script.startswith("#!") else None
+    return found[1] if found else None
 
 
 def is_compiler(name: str) -> bool:

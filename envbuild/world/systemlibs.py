@@ -1,0 +1,120 @@
+"""Find the C and C++ libraries and the driver's libraries that a host's programs load."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import TYPE_CHECKING
+
+from envbuild.core.drivertext import library_version, newest_driver
+from envbuild.core.libctext import (
+    glibc_of_bytes,
+    glibc_of_confstr,
+    glibc_of_name,
+    glibcxx_of_chunks,
+    glibcxx_of_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from envbuild.world.rootfs import Root
+
+_MOST_LIBC = 16 << 20
+_MOST_STDCXX = 48 << 20
+_CHUNK = 1 << 20
+
+
+def system_folders(machine: str) -> tuple[str, ...]:
+    """Return the folders that the loader searches by itself, Debian's and Fedora's."""
+    triple = f"{machine}-linux-gnu"
+    return (
+        f"/lib/{triple}",
+        f"/usr/lib/{triple}",
+        "/lib64",
+        "/usr/lib64",
+        "/usr/local/lib64",
+        "/lib",
+        "/usr/lib",
+    )
+
+
+def read_glibc(machine: str, *, root: Root) -> str | None:
+    """Return the version of a root's glibc, None under another C library."""
+    if not root.is_image:
+        return glibc_of_confstr(_confstr())
+    for folder in system_folders(machine):
+        path = f"{folder}/libc.so.6"
+        try:
+            name = posixpath.basename(root.real(path))
+            found = glibc_of_name(name) or glibc_of_bytes(root.head(path, _MOST_LIBC))
+        except OSError:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _confstr() -> str | None:
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION")
+    except (OSError, ValueError):
+        return None
+
+
+def read_libstdcxx(
+    machine: str, prefixes: Iterable[str], *, root: Root
+) -> tuple[tuple[str, str], ...]:
+    """Return each libstdc++ of the prefixes and of the system, with its newest GLIBCXX."""
+    folders = (*(f"{prefix}/lib" for prefix in prefixes), *system_folders(machine))
+    found: dict[str, tuple[str, str]] = {}
+    for folder in folders:
+        path = f"{folder}/libstdc++.so.6"
+        try:
+            real = root.real(path)
+            newest = None if real in found else _newest(path, real, root=root)
+        except OSError:
+            continue
+        if newest is not None:
+            found[real] = (path, newest)
+    return tuple(found.values())
+
+
+def _newest(path: str, real: str, *, root: Root) -> str | None:
+    """Search the bytes; a library that hides its names still has one of its own."""
+    newest = glibcxx_of_chunks(_chunks(path, root=root))
+    return newest or glibcxx_of_name(posixpath.basename(real))
+
+
+def _chunks(path: str, *, root: Root) -> Iterator[bytes]:
+    with root.open(path) as file:
+        for _ in range(_MOST_STDCXX // _CHUNK):
+            chunk = file.read(_CHUNK)
+            if not chunk:
+                return
+            yield chunk
+
+
+def driver_of_libraries(machine: str, *, root: Root) -> str | None:
+    """Return the version in the names of the driver's libraries, where it put them."""
+    folders = (
+        *system_folders(machine),
+        "/usr/lib/wsl/drivers",
+        "/usr/local/nvidia/lib64",
+        "/run/opengl-driver/lib",
+        f"/usr/lib/{machine}-linux-gnu/nvidia",
+    )
+    return newest_driver(tuple(_versions(folders, root=root)))
+
+
+def compat_driver(toolkits: Iterable[str], *, root: Root) -> str | None:
+    """Return the version of the libcuda that toolkits bring for older drivers."""
+    return newest_driver(tuple(_versions((f"{one}/compat" for one in toolkits), root=root)))
+
+
+def _versions(folders: Iterable[str], *, root: Root) -> Iterator[str]:
+    for folder in folders:
+        for name in root.names(folder):
+            version = library_version(name) if ".so." in name else None
+            if version is not None:
+                yield version
