@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
     from envbuild.model.cuda import CudaVersion
     from envbuild.model.facts import DeviceCode, Pairing, TorchBuild
+    from envbuild.model.host import Host
+    from envbuild.model.installed import Installed, Ownership
+    from envbuild.model.layers import Layers
+    from envbuild.model.links import DeviceCodes, Links
     from envbuild.model.resolution import Resolution, ResolveRequest, Unavailable, Unsatisfiable
     from envbuild.model.target import Platform
     from envbuild.model.wheel import IndexPage, PageKind, WheelFile
@@ -146,4 +150,47 @@ class Files(Protocol):
 
     def write_all(self, texts: Mapping[str, str | None]) -> None:
         """Write all files or none; a file whose text is None is removed."""
+        ...
+
+
+class Examiner(Protocol):
+    """Reads one environment and what is around it, and judges nothing.
+
+    What is asked for twice is read once by whoever asks. Each method raises InputError or
+    WorldError where nothing can be read.
+    """
+
+    def installed(self) -> Installed:
+        """Read which distributions there are; the other methods are given the answer."""
+        ...
+
+    def ownership(self, installed: Installed) -> Ownership:
+        """Read which files the distributions share, and which are gone."""
+        ...
+
+    def links(self, installed: Installed, host: Host) -> Links:
+        """Read what the dynamic loader would find."""
+        ...
+
+    def device_codes(self, installed: Installed) -> DeviceCodes:
+        """Read the GPU code of the shared objects."""
+        ...
+
+    def layers(self, installed: Installed) -> Layers | None:
+        """Read the locks of the project around the environment; None where there is none."""
+        ...
+
+    def host(self, installed: Installed) -> Host:
+        """Read the machine, or the image."""
+        ...
+
+
+class RepairRunner(Protocol):
+    """Carries out one command of a repair plan."""
+
+    def run(self, command: tuple[str, ...]) -> int:
+        """Return the exit status; what the command says goes to stderr as it comes.
+
+        Raises WorldError where it cannot be started.
+        """
         ...

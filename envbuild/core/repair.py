@@ -1,0 +1,72 @@
+"""One ordered repair plan from the fixes of all findings, bound to the interpreter examined."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from envbuild.core.repairlock import chosen_lock, steps_through_lock
+from envbuild.core.repairpip import conda_steps, pip_steps
+from envbuild.core.repairwish import wish_of
+from envbuild.model.fix import Export, RepairStep
+from envbuild.model.installed import EnvironmentKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from envbuild.core.repairwish import Wish
+    from envbuild.model.finding import Finding
+    from envbuild.model.installed import Installed, Ownership
+    from envbuild.model.layers import Layers
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ground:
+    """What a plan is made for; None where it was not read or there is none."""
+
+    installed: Installed
+    ownership: Ownership | None = None
+    layers: Layers | None = None
+
+
+def repair_plan(findings: Iterable[Finding], ground: Ground) -> tuple[RepairStep, ...]:
+    """Return the steps that repair all findings; those come with the root cause first.
+
+    A step without a command that stands before one with a command has to be done first. No
+    command is bound to an interpreter that is in an image or was not found: such a step is text.
+    """
+    wish = wish_of(findings, installed=ground.installed, ownership=ground.ownership)
+    steps = (*_package_steps(wish, ground), *_variable_steps(wish), *_manual_steps(wish))
+    bound = ground.installed.executable and ground.installed.root == "/"
+    return steps if bound else tuple(_as_text(step) for step in steps)
+
+
+def _package_steps(wish: Wish, ground: Ground) -> Iterator[RepairStep]:
+    lock = chosen_lock(ground.layers, ground.installed)
+    if ground.layers is not None and lock is not None:
+        yield from steps_through_lock(wish, ground.installed, ground.layers, lock)
+        return
+    yield from pip_steps(wish, ground.installed)
+    if ground.installed.kind is EnvironmentKind.CONDA:
+        yield from conda_steps(wish, ground.installed)
+    for reason in wish.relocks:
+        yield RepairStep(reason=reason, text="make the lock anew, then install from it")
+
+
+def _variable_steps(wish: Wish) -> Iterator[RepairStep]:
+    for one in sorted(wish.variables, key=lambda fix: fix.variable):
+        if isinstance(one, Export):
+            text = f"export {one.variable}={shlex.quote(one.value)}"
+            yield RepairStep(reason=f"set `{one.variable}`", text=text)
+        else:
+            yield RepairStep(reason=f"take `{one.variable}` away", text=f"unset {one.variable}")
+
+
+def _manual_steps(wish: Wish) -> Iterator[RepairStep]:
+    for text in wish.manual:
+        yield RepairStep(reason="by hand", text=text)
+
+
+def _as_text(step: RepairStep) -> RepairStep:
+    return replace(step, command=(), text=shlex.join(step.command)) if step.command else step

@@ -1,0 +1,182 @@
+"""Repairs of an environment that a lock governs: through the lock, never around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion
+
+from envbuild.core.repairpip import reinstall_steps, requirers, uninstall_steps
+from envbuild.model.fix import RepairStep
+from envbuild.model.installed import EnvironmentKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from envbuild.core.repairwish import Wanted, Wish
+    from envbuild.model.installed import Installed
+    from envbuild.model.layers import Layers, LockFile
+
+# What a tool puts into a venv by itself, and `uv sync` leaves there.
+_SEEDS = frozenset({"pip", "setuptools", "uv", "wheel"})
+_NAMED = 4
+
+
+def chosen_lock(layers: Layers | None, installed: Installed) -> LockFile | None:
+    """Return the lock that an environment was installed from, or None.
+
+    In the `.venv` of a managed project that is uv.lock; elsewhere the lock most of which is
+    installed, if that is at least half of it.
+    """
+    if layers is None or installed.kind is EnvironmentKind.CONDA:
+        return None
+    uv_lock = layers.uv_lock if layers.managed else None
+    if uv_lock is not None and installed.prefix == f"{layers.directory.rstrip('/')}/.venv":
+        return uv_lock
+    versions = {one.name: one.version for one in installed.distributions}
+    candidates = [lock for lock in (uv_lock, *layers.pylocks) if lock is not None and lock.packages]
+    shares = [_share(lock, versions) for lock in candidates]
+    best = max(shares, default=0.0)
+    return candidates[shares.index(best)] if best >= 1 / 2 else None
+
+
+def steps_through_lock(
+    wish: Wish, installed: Installed, layers: Layers, lock: LockFile
+) -> Iterator[RepairStep]:
+    """Yield the steps: mend the lock where it is wrong, then install what it holds."""
+    held = {one.name: one.version for one in lock.packages}
+    touched = (*wish.removals, *wish.reinstalls, *(one.name for one in wish.installs))
+    if not touched and not wish.relocks:
+        return
+    yield from _relock_steps(wish, installed, layers, lock)
+    others = _others(wish, installed, layers, held)
+    if others:
+        yield from uninstall_steps(wish.removals, wish, installed)
+    locked = {name for name in wish.reinstalls if name in held}
+    through = sorted(locked | {one.name for one in wish.installs})
+    yield _sync_step(through, others, wish, installed, layers, lock)
+    outside = [name for name in wish.reinstalls if name not in held]
+    yield from reinstall_steps(outside, wish, installed)
+
+
+def _share(lock: LockFile, versions: dict[str, str]) -> float:
+    same = sum(versions.get(one.name) == one.version for one in lock.packages)
+    return same / len(lock.packages)
+
+
+def _others(
+    wish: Wish, installed: Installed, layers: Layers, held: dict[str, str]
+) -> tuple[str, ...]:
+    """Return what an exact sync would take away although no finding asks for it."""
+    return tuple(
+        one.name
+        for one in installed.distributions
+        if one.name not in held
+        and one.name not in wish.removals
+        and one.name not in _SEEDS
+        and (not installed.own_sites or one.site in installed.own_sites)
+        and not (one.editable and (one.origin or "").endswith(layers.directory))
+    )
+
+
+def _relock_steps(
+    wish: Wish, installed: Installed, layers: Layers, lock: LockFile
+) -> Iterator[RepairStep]:
+    held = {one.name: one.version for one in lock.packages}
+    wrong = [one for one in wish.installs if one.name in held and not _allows(one, held[one.name])]
+    lacking = [one for one in wish.installs if one.name not in held]
+    unwanted = [name for name in wish.removals if name in held]
+    reasons = [
+        *wish.relocks,
+        *(f"`{lock.path}` holds `{one.name} {held[one.name]}`" for one in wrong),
+        *(f"`{lock.path}` holds `{name} {held[name]}`" for name in unwanted),
+        *(f"`{lock.path}` does not hold `{one.name}`" for one in lacking),
+    ]
+    if not reasons:
+        return
+    if layers.uses_envbuild:
+        reason = "; ".join(reasons)
+        yield from _added(lacking, layers)
+        yield RepairStep(reason=reason, command=("envbuild", "lock", layers.directory))
+        return
+    if lock is not layers.uv_lock:
+        yield RepairStep(reason="; ".join(reasons), text=f"make `{lock.path}` anew")
+        return
+    yield from _added(lacking, layers)
+    for name in unwanted:
+        yield _kept_out(name, installed)
+    upgrades = [word for one in wrong for word in ("--upgrade-package", one.requirement)]
+    if upgrades or unwanted or wish.relocks:
+        words = upgrades or ([] if unwanted else ["--upgrade"])
+        where = ("--directory", layers.directory)
+        yield RepairStep(reason="; ".join(reasons), command=("uv", "lock", *where, *words))
+
+
+def _added(lacking: list[Wanted], layers: Layers) -> Iterator[RepairStep]:
+    for one in lacking:
+        index = ("--index", one.index) if one.index else ()
+        words = ("uv", "add", "--directory", layers.directory, "--no-sync", *index)
+        reason = f"the project does not ask for `{one.name}`"
+        yield RepairStep(reason=reason, command=(*words, one.requirement))
+
+
+def _kept_out(name: str, installed: Installed) -> RepairStep:
+    asks = requirers([name], installed)
+    why = f"{', '.join(asks)} requires it" if asks else "the project requires it"
+    override = f"override-dependencies = [\"{name}; sys_platform == 'never'\"]"
+    return RepairStep(
+        reason=f"uv.lock holds `{name}`, since {why}",
+        text=f"take that requirement away, or put `{override}` into [tool.uv]",
+    )
+
+
+def _sync_step(
+    names: list[str],
+    others: tuple[str, ...],
+    wish: Wish,
+    installed: Installed,
+    layers: Layers,
+    lock: LockFile,
+) -> RepairStep:
+    again = [word for name in names for word in ("--reinstall-package", name)]
+    reason = _sync_reason(names, others, wish, lock)
+    directory = layers.directory.rstrip("/")
+    if lock is layers.uv_lock:
+        inexact = ("--inexact",) if others else ()
+        words = ("uv", "sync", "--directory", layers.directory, *inexact, *again)
+        elsewhere = installed.prefix != f"{directory}/.venv"
+        setting = ("env", f"UV_PROJECT_ENVIRONMENT={installed.prefix}") if elsewhere else ()
+        return RepairStep(reason=reason, command=(*setting, *words))
+    path = f"{directory}/{lock.path}"
+    place = ("--python", installed.executable)
+    if others:
+        command = ("uv", "pip", "install", *place, *again, "-r", path)
+    else:
+        command = ("uv", "pip", "sync", path, *place, *again)
+    return RepairStep(reason=reason, command=command)
+
+
+def _sync_reason(names: list[str], others: tuple[str, ...], wish: Wish, lock: LockFile) -> str:
+    parts = []
+    if wish.removals and not others:
+        parts.append(f"remove {_listed(wish.removals)}")
+    if names:
+        parts.append(f"bring back every file of {_listed(names)}")
+    reason = " and ".join(parts) or "install what is locked"
+    codes = ", ".join(wish.codes_of((*wish.removals, *names)))
+    kept = f"; {_listed(others)} are not in it and stay" if others else ""
+    return f"{reason}, as `{lock.path}` holds it{kept}" + (f" ({codes})" if codes else "")
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:_NAMED])
+    more = len(names) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _allows(one: Wanted, version: str) -> bool:
+    try:
+        return Requirement(one.requirement).specifier.contains(version, prereleases=True)
+    except (InvalidRequirement, InvalidVersion):
+        return False
