@@ -1,0 +1,42 @@
+"""FFmpeg, which torchcodec and torchaudio open and no wheel brings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from envbuild.model.finding import Finding, Severity
+from envbuild.model.fix import Manual
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from envbuild.checks.owners import Owners
+    from envbuild.model.links import Links
+
+_LIBRARY = re.compile(r"libav(?:util|codec|format|device|filter)\.so\.\d+")
+# One file per FFmpeg release; the package opens the first that loads.
+_VARIANT = {
+    "torchcodec": re.compile(r"torchcodec/libtorchcodec_core\d+\.so"),
+    "torchaudio": re.compile(r"(?:torio|torchaudio)/lib/libtor(?:io|chaudio)_ffmpeg\d*\.so"),
+}
+
+
+def without_ffmpeg(owners: Owners, links: Links) -> Iterator[Finding]:
+    """Give a note for each package none of whose FFmpeg variants can be loaded."""
+    lacking = {one.path for one in links.libraries if _LIBRARY.fullmatch(one.library)}
+    for name, pattern in _VARIANT.items():
+        one = owners.installed.find(name) if lacking else None
+        record = one.record if one else None
+        if one is None or record is None:
+            continue
+        variants = {f"{one.site}/{e.path}" for e in record if pattern.fullmatch(e.path)}
+        if variants and variants <= lacking:
+            yield Finding(
+                code="EB304",
+                severity=Severity.NOTE,
+                subject=one.label,
+                message=f"no FFmpeg was found, which {one.label} needs for video and some audio",
+                evidence=tuple(sorted(variants)),
+                fixes=(Manual(text="apt-get install -y ffmpeg"),),
+            )
