@@ -60,6 +60,7 @@ class LocalWheel:
     hashed: bool = True
     metadata_beside: bool = True
     yanked: bool = False
+    upload_time: str | None = "2025-05-01T00:00:00Z"
 
     @property
     def project(self) -> str:
@@ -472,6 +473,7 @@ def _page(links: Iterable[str], *, title: str = "") -> str:
 
 def _json_page(name: str, wheels: Iterable[LocalWheel], files: str) -> bytes:
     def entry(wheel: LocalWheel) -> dict[str, object]:
+        uploaded = {"upload-time": wheel.upload_time} if wheel.upload_time else {}
         metadata = {"sha256": wheel.metadata_sha256} if wheel.metadata_beside else False
         return {
             "filename": wheel.filename,
@@ -481,6 +483,7 @@ def _json_page(name: str, wheels: Iterable[LocalWheel], files: str) -> bytes:
             "size": len(wheel.data),
             "yanked": wheel.yanked,
             "core-metadata": metadata,
+            **uploaded,
         }
 
     page = {"meta": {"api-version": "1.1"}, "name": name, "files": [entry(w) for w in wheels]}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from envbuild.model.report import LockReport
     from envbuild.model.wheel import WheelFile
+    from envbuild.ports import WheelSource
 
 UV = uv.find_uv_bin()
 PYTHON = (
@@ -195,12 +196,14 @@ class World:
             for path in (self.root, *sorted(self.root.rglob("*")))
         }
 
-    def lock(self, **options: object) -> LockReport:
-        """Lock the project in this process, with live indexes; options as in LockOptions."""
-        client = HttpClient()
+    def lock(self, *, source: WheelSource | None = None, **options: object) -> LockReport:
+        """Lock the project in this process; options as in LockOptions.
+
+        The pages are those of the live indexes, unless another source is given.
+        """
         return lock(
             LockOptions(directory=self.root, environ=self.environ, **options),  # type: ignore[arg-type]
-            source=LiveIndex(client, PageCache(self.cache / "envbuild")),
+            source=source or LiveIndex(HttpClient(), PageCache(self.cache / "envbuild")),
             facts=self.catalog,
             resolver=UvResolver(environ=self.environ),
             files=ProjectFiles(self.root),

@@ -8,7 +8,14 @@ from fakes import project, target
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
-from envbuild.core.wanted import accepts, asked, environment_for, optional_for, wanted_for
+from envbuild.core.wanted import (
+    accepts,
+    accepts_release,
+    asked,
+    environment_for,
+    optional_for,
+    wanted_for,
+)
 from envbuild.model.project import DeclaredRequirement, Layer
 from envbuild.model.target import Platform
 
@@ -56,6 +63,9 @@ def test_local_versions_satisfy_a_public_pin_and_only_their_own_local_pin() -> N
     assert accepts(strict, "torch-scatter", "2.1.2+pt27cu128")
     assert not accepts(strict, "torch-scatter", "2.1.2+pt27cu126")
     assert accepts(loose, "something-else", "1")
+    assert accepts_release(strict, "torch-scatter", "2.1.2")
+    assert not accepts_release(strict, "torch-scatter", "2.1.1")
+    assert not accepts_release(loose, "torch-scatter", "2.1.3")
     assert (asked(loose, "torch-scatter"), asked(loose, "torch")) == (
         "torch-scatter==2.1.2",
         "torch",

@@ -108,8 +108,8 @@ class Attempt:
                     host = urlsplit(pin.wheel.url).hostname
                     return Refusal(
                         project=pin.project,
-                        reason=f"what {pin.requirement} requires is not known, and {host} is "
-                        "not reached to read it",
+                        reason=f"what {pin.requirement} requires is not known, and {host} does "
+                        "not serve the wheel to read it",
                     )
                 requires[pin.wheel] = needs
         return requires
@@ -225,6 +225,7 @@ class Attempt:
             for artifact in package.artifacts:
                 if artifact.sha256 is not None:
                     text = text.replace(stand_in_sha256(artifact.url), artifact.sha256)
+        text = self._with_hashes_of_the_rest(text, requires)
         return finish_uv_lock(
             text,
             index=index,
@@ -232,6 +233,14 @@ class Attempt:
             requires_python=self.locker.project.requires_python or "",
             target=self.target,
         )
+
+    def _with_hashes_of_the_rest(self, text: str, requires: Requires) -> str:
+        """Fill in the hashes of what only extras and groups hold that the target leaves out."""
+        for wheel in requires:
+            stand_in = stand_in_sha256(without_credentials(wheel.url))
+            if wheel.sha256 is None and stand_in in text:
+                text = text.replace(stand_in, self.locker.source.sha256(wheel) or stand_in)
+        return text
 
 
 def _known(package: Pinned, wheel: WheelFile | None) -> Pinned:

@@ -60,12 +60,23 @@ class TargetLocker:
         refuse_checkouts(self.project, target)
         preferences = self._preferences(target)
         for kept in preferences.stacks():
-            locked = self._lock_with(target, preferences, kept)
+            locked = self._lock_kept(target, preferences, kept)
             if locked is not None:
                 return locked
         locked = self._lock_anew(target, preferences)
         assert locked is not None  # noqa: S101 - without anything to keep the search raises
         return replace(locked, report=with_descent(locked.report, preferences.before))
+
+    def _lock_kept(
+        self, target: Target, preferences: Preferences, kept: tuple[Requirement, ...]
+    ) -> LockedTarget | None:
+        """Return the target locked on what of ``kept`` it still needs, None where that fails."""
+        locked = self._lock_with(target, preferences, kept)
+        if locked is None:
+            return None
+        held = {package.name for package in locked.report.lock.packages}
+        needed = tuple(requirement for requirement in kept if requirement.name in held)
+        return locked if needed == kept else self._lock_with(target, preferences, needed)
 
     def _lock_anew(self, target: Target, preferences: Preferences) -> LockedTarget | None:
         """Lock with nothing to keep, and say which locked files their indexes lost."""

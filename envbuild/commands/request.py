@@ -11,7 +11,7 @@ from envbuild.core.pylock import read_target_lock
 from envbuild.core.pyprojectedit import edit_pyproject
 from envbuild.core.redact import credentials_of
 from envbuild.core.scratch import scratch_pyproject, target_pyproject
-from envbuild.core.uvlock import preferences_lock, versions_in, without_packages
+from envbuild.core.uvlock import preferences_lock, versions_in
 from envbuild.core.uvsettings import settings_for
 from envbuild.errors import EnvbuildError
 from envbuild.model.resolution import ResolveRequest
@@ -54,9 +54,9 @@ class Preferences:
         """Yield what a stack must hold to be the one locked before, the whole of it first.
 
         uv prefers by itself what an ordinary index serves; the builds of coupled packages are
-        chosen before uv is asked.
+        chosen before uv is asked. An upgrade of torch frees all that is built for it.
         """
-        if self.before is None or self.upgrade:
+        if self.before is None or self.upgrade or "torch" in self.upgrade_packages:
             return
         kept = [
             Requirement(f"{package.name}=={package.version}")
@@ -86,7 +86,7 @@ class Preferences:
         except EnvbuildError as error:
             self.reporter.note(f"{error.message}; it is written anew")
             return None
-        return None if text is None else without_packages(text, self.upgrade_packages)
+        return text
 
 
 def lock_on_disk(files: Files, target: Target) -> TargetLock | None:
@@ -120,6 +120,7 @@ def request_for(
         beside=preferences.files.root if own else None,
         export_extras=target.extras if own else (),
         export_groups=target.groups if own else (),
+        upgrade_packages=tuple(sorted(preferences.upgrade_packages)),
         credentials=_credentials(project),
     )
 

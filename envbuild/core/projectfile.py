@@ -20,7 +20,7 @@ from envbuild.core.requirements import (
 )
 from envbuild.core.targettable import TARGET_KEYS, targets_of
 from envbuild.core.tomlpositions import toml_positions
-from envbuild.core.uvhazards import hazards_of
+from envbuild.core.uvhazards import hazards_of, uv_cutoff
 from envbuild.errors import InputError
 from envbuild.model.project import Layer, Project
 
@@ -238,7 +238,7 @@ class _Reader:
     def _exclude_newer(self) -> str | None:
         value = self._table.raw.get("exclude-newer")
         if value is None:
-            return None
+            return uv_cutoff(self._document)
         moment = _moment(value)
         if moment is not None:
             return moment

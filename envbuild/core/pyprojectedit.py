@@ -50,12 +50,25 @@ def edit_pyproject(text: str, settings: UvSettings, *, coupled: frozenset[str]) 
         lambda document, _: _edit_group(document, settings),
     )
     text = _with_tables(text, settings)
-    for edit in edits:  # each on a document of its own: tomlkit loses count after a deletion
-        document = tomlkit.parse(text)
+    document = tomlkit.parse(text)
+    for edit in edits:
         uv = _table(document, "tool", "uv")
         edit(document, tomlkit.table() if uv is None else uv)
-        text = tomlkit.dumps(document)
+        after = tomlkit.dumps(document)
+        if after != text:  # tomlkit loses count of what it deleted: go on with a fresh document
+            text = _spaced(after, like=text)
+            document = tomlkit.parse(text)
     return text
+
+
+def _spaced(text: str, *, like: str) -> str:
+    """Return the text with the empty line before a table where there was one before."""
+    headers = set(re.findall(r"(?<=\n\n)\[.*", like))
+    lines = text.split("\n")
+    return "\n".join(
+        f"\n{line}" if line in headers and number and lines[number - 1] else line
+        for number, line in enumerate(lines)
+    )
 
 
 def _with_tables(text: str, settings: UvSettings) -> str:

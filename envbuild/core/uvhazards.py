@@ -29,7 +29,24 @@ def hazards_of(document: Mapping[str, Any], indexes: IndexUrls) -> tuple[str, ..
         *_open_indexes(uv, indexes),
         *_default(uv, indexes),
         *_backend(uv),
+        *_cutoff(document),
     )
+
+
+def uv_cutoff(document: Mapping[str, Any]) -> str | None:
+    """Return the cutoff in uv's own settings, which holds for what uv locks in any case."""
+    uv = document.get("tool", {}).get("uv", {})
+    value = uv.get("exclude-newer") if isinstance(uv, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _cutoff(document: Mapping[str, Any]) -> Iterator[str]:
+    envbuild, cutoff = document["tool"].get("envbuild"), uv_cutoff(document)
+    if cutoff is not None and isinstance(envbuild, dict) and "exclude-newer" not in envbuild:
+        yield (
+            f'[tool.uv] has `exclude-newer = "{cutoff}"` and [tool.envbuild] has none: it holds'
+            " for the lock; remove it there too if it is not meant"
+        )
 
 
 def opens_pytorch(table: Mapping[str, Any], indexes: IndexUrls) -> bool:

@@ -86,18 +86,6 @@ def preferences_lock(lock: TargetLock, *, without: Iterable[str] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def without_packages(text: str, names: Iterable[str]) -> str:
-    """Return the lock as preferences with some packages left out, so that they are upgraded."""
-    left_out = {canonicalize_name(name) for name in names}
-    blocks = text.split("\n[[package]]\n")
-    kept = [blocks[0]]
-    for block in blocks[1:]:
-        match = re.match(r'name = "([^"]+)"', block)
-        if match is None or canonicalize_name(match[1]) not in left_out:
-            kept.append(block)
-    return "\n[[package]]\n".join(kept)
-
-
 def requires_python_in(text: str) -> str:
     """Return the Pythons that a uv.lock is for; empty where it does not say."""
     found = _REQUIRES_PYTHON.search(text)

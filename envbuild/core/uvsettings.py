@@ -29,9 +29,9 @@ class UvSettings:
     """What ``[tool.uv]`` and ``[dependency-groups]`` must say.
 
     ``sources`` maps project names to index names. ``group`` are the requirements of the
-    dependency group ``envbuild``. ``without_cutoff`` are the projects whose index gives no
-    upload times, to which ``exclude-newer`` cannot be applied. ``urls`` tell which of the
-    project's own indexes are PyTorch's and must be explicit.
+    dependency group ``envbuild``. ``without_cutoff`` are the projects to which
+    ``exclude-newer`` is not applied: their builds are chosen, and their pages give no times.
+    ``urls`` tell which of the project's own indexes are PyTorch's and must be explicit.
     """
 
     managed: bool = True
@@ -88,7 +88,7 @@ def settings_for(project: Project, target: Target, stack: Stack) -> UvSettings:
         default_index=project.indexes.pypi,
         group=_group(stack),
         exclude_newer=cutoff,
-        without_cutoff=tuple(pin.project for pin in from_index) if cutoff else (),
+        without_cutoff=tuple(pin.project for pin in pinned) if cutoff else (),
         urls=project.indexes,
     )
 

@@ -110,6 +110,15 @@ def accepts(wanted: Wanted, project: str, version: str) -> bool:
     )
 
 
+def accepts_release(wanted: Wanted, project: str, public: str) -> bool:
+    """Whether some build of a release, a public version, may satisfy all asked of a project."""
+    return all(
+        spec.contains(public, prereleases=True) or spec.version.partition("+")[:2] == (public, "+")
+        for requirement in wanted.get(project, ())
+        for spec in requirement.specifier
+    )
+
+
 def asked(wanted: Wanted, project: str) -> str:
     """Return what is asked of a project as one text (``torchvision>=0.23``)."""
     specifiers = sorted({str(r.specifier) for r in wanted.get(project, ()) if r.specifier})

@@ -14,7 +14,8 @@ class ResolveRequest:
     the user's project, whose other files are linked in where the project builds itself or
     names folders. ``export_extras`` and ``export_groups`` select what the exported set holds
     besides the project's dependencies and default groups. ``upgrade`` ignores what the
-    ``uv.lock`` among the files prefers. ``credentials`` are environment variables for uv.
+    ``uv.lock`` among the files prefers, ``upgrade_packages`` what it prefers of these.
+    ``credentials`` are environment variables for uv.
     """
 
     files: tuple[tuple[str, str], ...]
@@ -24,6 +25,7 @@ class ResolveRequest:
     exclude_newer: str | None = None
     offline: bool = False
     upgrade: bool = False
+    upgrade_packages: tuple[str, ...] = ()
     credentials: tuple[tuple[str, str], ...] = ()
 
 

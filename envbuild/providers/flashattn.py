@@ -8,7 +8,7 @@ from packaging.version import InvalidVersion, Version
 
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import flash_attn_page
-from envbuild.core.wanted import accepts, asked
+from envbuild.core.wanted import accepts, accepts_release, asked
 from envbuild.core.wheeltags import public_of
 from envbuild.model.project import Prefer
 from envbuild.model.stack import IndexPin, Refusal
@@ -68,7 +68,7 @@ def _releases(context: Context) -> tuple[str, ...]:
             version = Version(key)
         except InvalidVersion:
             continue
-        if not version.is_prerelease and accepts(context.wanted, PROJECT, key):
+        if not version.is_prerelease and accepts_release(context.wanted, PROJECT, key):
             found.append((version, key))
     return tuple(key for _, key in sorted(found, reverse=True))
 

@@ -100,6 +100,8 @@ class UvResolver:
             options.append("--offline")
         if request.upgrade:
             options.append("--upgrade")
+        for name in request.upgrade_packages:
+            options += ["--upgrade-package", name]
         return options
 
     def _environment(self, scratch: Path, request: ResolveRequest) -> dict[str, str]:

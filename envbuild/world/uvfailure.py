@@ -13,7 +13,12 @@ from envbuild.model.resolution import Unavailable, Unsatisfiable
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
 
-_OFFLINE = ("network connectivity is disabled", "was not found in the cache", "--offline")
+_OFFLINE = (
+    "network connectivity is disabled",
+    "was not found in the cache",
+    "there is no version of",  # of what a version is pinned, uv says no more
+    "--offline",
+)
 _UNREACHED = (
     "Request failed",
     "Failed to fetch",
