@@ -50,7 +50,8 @@ def parse_conda_name(entry: str) -> EntryName | None:
 
 
 def _entry_name(name: str, version: str) -> EntryName | None:
-    if not _NAME.fullmatch(name.strip("_")):
+    name = name.strip("_")
+    if not _NAME.fullmatch(name):
         return None
     return EntryName(name=canonicalize_name(name), version=version.replace("_", "-"))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MOST_LINES = 1_000_000
 _LONGEST_PATH = 4096
 _SHA256 = b"sha256="
+_SHA256_BYTES = 32
 _SHA256_LENGTH = len(_SHA256) + 43
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
 _COLUMNS = 3
@@ -37,15 +38,17 @@ class _RefusedLineError(ValueError):
     """A line that names no file of the environment."""
 
 
-def parse_record(lines: Iterable[bytes], *, site: str, prefix: str) -> Record:
-    """Read the lines of a RECORD; raise WorldError where there are more than `MOST_LINES`.
+def parse_record(
+    lines: Iterable[bytes], *, site: str, prefix: str, most: int = MOST_LINES
+) -> Record:
+    """Read the lines of a RECORD; raise WorldError where there are more than ``most``.
 
     ``site`` is the folder that paths are relative to; ``prefix`` is the folder no path may
     leave. Both are absolute.
     """
     entries: list[RecordEntry] = []
     refused: list[str] = []
-    for line in _joined(lines):
+    for line in _joined(lines, most=most):
         if _is_plain(line):  # nearly every line of every RECORD, and there are 10^5 of them
             path, digest, size = line.rsplit(b",", 2)
             sha256 = _hexadecimal(digest)
@@ -79,12 +82,12 @@ def _is_plain(line: bytes) -> bool:
     )
 
 
-def _joined(lines: Iterable[bytes]) -> Iterator[bytes]:
+def _joined(lines: Iterable[bytes], *, most: int) -> Iterator[bytes]:
     """Join the lines of a path that holds a line break in quotes."""
     held = b""
     for number, line in enumerate(lines):
-        if number >= MOST_LINES:
-            raise WorldError(f"RECORD has more than {MOST_LINES:,} lines, wanted fewer")
+        if number >= most:
+            raise WorldError(f"RECORD has more than {most:,} lines, wanted fewer")
         if not held and b'"' not in line:
             yield line
             continue
@@ -148,9 +151,10 @@ def _hexadecimal(digest: bytes) -> str | None:
     if len(digest) != _SHA256_LENGTH or not digest.startswith(_SHA256):
         return None
     try:
-        return a2b_base64(digest[len(_SHA256) :].translate(_URLSAFE) + b"=").hex()
+        data = a2b_base64(digest[len(_SHA256) :].translate(_URLSAFE) + b"=")
     except BinasciiError:
         return None
+    return data.hex() if len(data) == _SHA256_BYTES else None
 
 
 def _number(size: bytes) -> int | None:
