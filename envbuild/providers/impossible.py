@@ -137,7 +137,9 @@ def _exact(specifiers: SpecifierSet | None) -> Iterator[CudaVersion]:
 def _exclusion(relaxed: Relaxed, stack: Stack) -> str:
     candidate = stack.candidate
     if relaxed.key == "torch":
-        return f"`{relaxed.was}` excludes torch {candidate.public}"
+        near = candidate.public in relaxed.was  # then only the local version tells them apart
+        version = candidate.torch.version if near else candidate.public
+        return f"`{relaxed.was}` excludes torch {version}"
     cuda = candidate.cuda
     return f"`{relaxed.was}` excludes {f'CUDA {cuda}' if cuda else 'the CPU build'}"
 
