@@ -1,0 +1,121 @@
+"""What a package's GPU code is worth on some GPUs, in the words of EB401 and EB402."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from envbuild.core.archs import Coverage, coverage, describe, usable_ptx
+from envbuild.core.lockview import stem
+from envbuild.model.finding import Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from envbuild.model.cuda import ComputeCapability, CudaVersion
+    from envbuild.model.facts import DeviceCode
+
+# Packages whose wheels hold kernels.
+_KERNELS = re.compile(
+    r"torch|pyg-lib|torch-(?:scatter|sparse|cluster|spline-conv)|spconv-cu\d+|cumm-cu\d+"
+    r"|flash-attn|xformers|bitsandbytes|vllm|nvidia-nccl-cu\d+"
+)
+_COMPANION = re.compile(r"torchvision|torchaudio|torchcodec")
+# Where the missing kernels are only reached under a condition.
+_ONLY_FOR = {"nvidia-nccl": "jobs on more than one GPU"}
+# PTX that is reported to fail on newer GPUs: public threads on spconv with RTX 50xx.
+_RISKY = {"spconv-cu120": "it also bundles NVRTC 12.0, which knows no GPU newer than sm_90"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Package:
+    """A package with GPU code: its name, and how messages name it."""
+
+    name: str
+    label: str
+
+
+def has_kernels(name: str) -> bool:
+    """Whether a package's CUDA build is known to hold kernels."""
+    return bool(_KERNELS.fullmatch(name))
+
+
+def is_companion(name: str) -> bool:
+    """Whether a package is one of torch's, whose CUDA builds alone hold kernels."""
+    return bool(_COMPANION.fullmatch(name))
+
+
+def is_judged(name: str) -> bool:
+    """Whether the code of a package proves anything.
+
+    NVIDIA's own libraries other than NCCL pick or compile their kernels at run time.
+    """
+    return not name.startswith("nvidia-") or stem(name) in _ONLY_FOR
+
+
+def judge_code(
+    package: Package,
+    code: DeviceCode,
+    gpus: Iterable[ComputeCapability],
+    *,
+    cuda: CudaVersion | None,
+) -> Iterator[Finding]:
+    """Give EB401 and EB402 for the GPUs that cannot run a package, or only by JIT."""
+    if not code.sass and not code.ptx:
+        return
+    without: list[ComputeCapability] = []
+    compiling: dict[ComputeCapability | None, list[ComputeCapability]] = {}
+    for capability in sorted(set(gpus)):
+        match coverage(code, capability, cuda=cuda):
+            case Coverage.NONE:
+                without.append(capability)
+            case Coverage.JIT:
+                compiling.setdefault(usable_ptx(code, capability), []).append(capability)
+            case Coverage.NATIVE:
+                pass
+    if without:
+        yield _none(package, code, without)
+    for ptx, ones in compiling.items():
+        yield _jit(package, code, ptx, ones)
+
+
+def _none(package: Package, code: DeviceCode, gpus: list[ComputeCapability]) -> Finding:
+    condition = _ONLY_FOR.get(stem(package.name))
+    what = f"{package.label} has no code for {_named(gpus)}"
+    return Finding(
+        code="EB401",
+        severity=Severity.WARNING if condition else Severity.ERROR,
+        subject=package.label,
+        message=f"{what}, which {condition} need" if condition else what,
+        evidence=(describe(code), *_source(code)),
+    )
+
+
+def _jit(
+    package: Package,
+    code: DeviceCode,
+    ptx: ComputeCapability | None,
+    gpus: list[ComputeCapability],
+) -> Finding:
+    risk = _RISKY.get(package.name)
+    risky = risk is not None and ptx is not None and ptx.major < gpus[-1].major
+    name = ptx.compute if ptx else "PTX"
+    runs = "runs" if len(gpus) == 1 else "run"
+    what = f"{_named(gpus)} {runs} {package.label}"
+    text = f"{what} only by compiling its {name} code when it is loaded"
+    return Finding(
+        code="EB402",
+        severity=Severity.WARNING if risky else Severity.NOTE,
+        subject=package.label,
+        message=f"{text}; {risk}" if risky else text,
+        evidence=(describe(code), *_source(code)),
+    )
+
+
+def _named(gpus: list[ComputeCapability]) -> str:
+    return " and ".join(gpu.sm for gpu in gpus)
+
+
+def _source(code: DeviceCode) -> tuple[str, ...]:
+    return (code.source,) if code.source else ()
