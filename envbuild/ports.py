@@ -168,7 +168,7 @@ class Examiner(Protocol):
         """Read which files the distributions share, and which are gone."""
         ...
 
-    def links(self, installed: Installed, host: Host) -> Links:
+    def links(self, installed: Installed) -> Links:
         """Read what the dynamic loader would find."""
         ...
 
@@ -182,6 +182,10 @@ class Examiner(Protocol):
 
     def host(self, installed: Installed) -> Host:
         """Read the machine, or the image."""
+        ...
+
+    def manifest(self, installed: Installed) -> tuple[str, str] | None:
+        """Return the folder of that project and the text of its pyproject.toml, if it has one."""
         ...
 
 
