@@ -160,7 +160,7 @@ def test_the_ptxas_of_an_older_triton_does_not_know_sm_121() -> None:
         page="cu130",
         torch="2.9.1+cu130",
     )
-    (ptxas,) = codes(found, "EB403")
+    (ptxas,) = codes(found, "EB405")
     assert ptxas.severity is Severity.WARNING
     assert "does not know sm_121" in ptxas.message
     assert "torch itself runs" in ptxas.message
@@ -182,7 +182,7 @@ def test_the_ptxas_of_an_older_triton_does_not_know_sm_121() -> None:
 )
 def test_which_ptxas_knows_which_card(capability: str, triton: str, *, said: bool) -> None:
     found = proof(pinned(f"triton=={triton}", "triton.whl"), where=target(capability))
-    assert bool(codes(found, "EB403")) is said
+    assert bool(codes(found, "EB405")) is said
 
 
 def test_a_cuda_from_before_the_card_is_named() -> None:
