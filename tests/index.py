@@ -285,6 +285,10 @@ class LocalIndex:
         resource = self.resources[path]
         self.resources[path] = replace(resource, body=bytes(len(resource.body)))
 
+    def listed(self, root: str) -> Mapping[str, LocalWheel]:
+        """Return the wheels of ``/pypi`` or ``/whl/cu128`` by their file names."""
+        return dict(self._listed[root])
+
     def withdraw(self, root: str, prefix: str) -> None:
         """Take the files whose names begin so off ``/pypi`` or ``/whl/cu128``, pages and all."""
         listed = self._listed[root]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import requests
-from urllib3.exceptions import HTTPError, ReadTimeoutError
+from urllib3.exceptions import HTTPError, IncompleteRead, ReadTimeoutError
 
 from envbuild.core.redact import redact_url
 from envbuild.errors import WorldError
@@ -68,7 +68,21 @@ def transport_error(error: Exception, *, url: str, connect: float, read: float) 
         return UnreachedError(_no_connection(error, host_of(url), connect), hint=_PROXY_HINT)
     if isinstance(error, (ValueError, requests.TooManyRedirects)):
         return WorldError(_wrong_address(error, shown), hint=_MIRROR_HINT)
+    parts = _incomplete(error)
+    if parts is not None:
+        return length_error(url, got=parts[0], wanted=sum(parts))
     return BrokenOffError(f"`{shown}` broke off, wanted the whole of it", hint=_LATER)
+
+
+def _incomplete(error: BaseException) -> tuple[int, int] | None:
+    """Return how many bytes came and how many were still to come, where that is known."""
+    for argument in error.args:
+        if isinstance(argument, IncompleteRead) and isinstance(argument.partial, int):
+            return argument.partial, argument.expected or 0
+        found = _incomplete(argument) if isinstance(argument, BaseException) else None
+        if found is not None:
+            return found
+    return None
 
 
 def _wrong_address(error: Exception, shown: str) -> str:
