@@ -90,6 +90,7 @@ class EnvMaker:
         """
         usr = self.folder / "usr"
         self._interpreter(usr, python, patch)
+        (usr / "lib" / f"python{python}").mkdir(parents=True)
         (usr / "lib" / "python3" / "dist-packages").mkdir(parents=True)
         site = usr / "local" / "lib" / f"python{python}" / "dist-packages"
         return self._made(usr, site)

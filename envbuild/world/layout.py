@@ -136,11 +136,8 @@ def _tags(prefix: str, config: PyvenvConfig, *, root: Root) -> tuple[str, ...]:
 
 
 def _has_site(prefix: str, tag: str, root: Root) -> bool:
-    return any(
-        root.is_folder(f"{prefix}/{lib}/{tag}/{site}")
-        for lib in ("lib", "lib64")
-        for site in SITE_NAMES
-    ) or (prefix == "/usr" and root.is_folder("/usr/lib/python3/dist-packages"))
+    folders = [f"{prefix}/{lib}/{tag}/{site}" for lib in ("lib", "lib64") for site in SITE_NAMES]
+    return any(map(root.is_folder, (*folders, *_site_candidates(prefix, tag))))
 
 
 def _order(tag: str) -> tuple[int, str]:
