@@ -11,7 +11,7 @@ from envbuild.catalog.reader import Catalog
 from envbuild.core.verify import verify
 from envbuild.model.finding import Severity
 from envbuild.model.lock import TargetLock
-from envbuild.model.stack import Stack
+from envbuild.model.stack import IndexPin, Stack
 from envbuild.providers.impossible import impossible
 from envbuild.providers.solve import solve
 
@@ -59,10 +59,15 @@ def pins(stack: Stack) -> dict[str, str]:
 
 
 def proof(
-    *packages: Pinned, where: Target, page: str = "cu128", torch: str = "2.7.0+cu128"
+    *packages: Pinned,
+    where: Target,
+    page: str = "cu128",
+    torch: str = "2.7.0+cu128",
+    with_torch: bool = False,
 ) -> tuple[Finding, ...]:
     """Return what speaks against a set that was locked for a build of torch."""
-    stack = Stack(candidate=candidate(page, torch), pins=())
+    chosen = candidate(page, torch)
+    stack = Stack(candidate=chosen, pins=(IndexPin(wheel=chosen.torch),) if with_torch else ())
     cuda = None if page == "cpu" else f"{page[2:-1]}.{page[-1]}"
     lock = TargetLock(
         target=where.name,

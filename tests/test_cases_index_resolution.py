@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from index import local_wheel
+from answers import WHL, errors, proof
+from fakes import pinned, target
+from index import CP311, local_wheel
 from lockworld import pyproject
 
 from envbuild.core.projectfile import parse_project
 from envbuild.core.uvlock import versions_in
+from envbuild.errors import RefusedError
 
 if TYPE_CHECKING:
     from lockworld import World
@@ -142,3 +145,80 @@ def test_the_lock_says_so_when_it_is_used_on_another_system(world: World) -> Non
     )
     assert answer.returncode != 0
     assert "not compatible with the lockfile's supported environments" in answer.stderr
+
+
+def nightly_like(world: World, *, served: bool = True) -> None:
+    """Let torch require a triton that PyTorch's index alone serves, and PyPI a newer impostor."""
+    world.index.withdraw("/whl/cu128", "torch-2.7.0")  # uv asks one file for what all require
+    requires = ("pytorch-triton==3.3.0+git1; platform_system == 'Linux'", "filelock")
+    world.index.add_pytorch("cu128", local_wheel("torch", "2.7.0+cu128", CP311, requires=requires))
+    if served:
+        world.index.add_pytorch("cu128", local_wheel("pytorch-triton", "3.3.0+git1", CP311))
+    world.index.add_pypi(
+        local_wheel("pytorch-triton", "3.3.0"),
+        local_wheel("pytorch-triton", "99.0"),
+        local_wheel("torchtriton", "99.0"),
+    )
+
+
+def test_a_name_of_the_pytorch_index_is_not_taken_from_pypi(own_world: World) -> None:
+    nightly_like(own_world)
+    own_world.write(pyproject("torch"))
+    own_world.lock()
+    assert versions_in(own_world.read("uv.lock"))["pytorch-triton"] == "3.3.0+git1"
+    text = own_world.read("pyproject.toml")
+    assert 'pytorch-triton = { index = "pytorch-cu128" }' in text
+    assert '"pytorch-triton==3.3.0+git1"' in text
+    pylock = own_world.read("lockfiles/pylock.cu128.toml").partition('name = "pytorch-triton"')[2]
+    assert pylock.partition("index = ")[2].startswith(f'"{own_world.index.urls.pytorch}/cu128"')
+    own_world.uv("lock", "--upgrade", "--python", "3.11")
+    assert versions_in(own_world.read("uv.lock"))["pytorch-triton"] == "3.3.0+git1"
+
+
+def test_an_impostor_on_pypi_is_no_substitute_for_what_the_index_lacks(own_world: World) -> None:
+    nightly_like(own_world, served=False)
+    own_world.write(pyproject("torch"))
+    with pytest.raises(RefusedError) as caught:
+        own_world.lock()
+    assert "another index's pytorch-triton is not PyTorch's" in caught.value.message
+
+
+def test_a_required_impostor_is_refused(own_world: World) -> None:
+    nightly_like(own_world)
+    own_world.write(pyproject("torch", "torchtriton"))
+    with pytest.raises(RefusedError) as caught:
+        own_world.lock()
+    assert "pytorch-cu128 has no `torchtriton`" in caught.value.message
+    assert "the project without `torchtriton`" in (caught.value.hint or "")
+    assert not (own_world.root / "uv.lock").exists()
+
+
+def test_a_dependency_that_brings_an_impostor_is_refused(own_world: World) -> None:
+    nightly_like(own_world)
+    own_world.index.add_pypi(local_wheel("carrier", "1.0", requires=("torchtriton",)))
+    own_world.write(pyproject("torch", "carrier"))
+    with pytest.raises(RefusedError) as caught:
+        own_world.lock()
+    assert "another index's torchtriton is not PyTorch's" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("index", "foreign"), [("https://pypi.org/simple", True), ("", True), (f"{WHL}/cu128", False)]
+)
+def test_the_proof_of_a_set_looks_at_where_such_a_name_comes_from(
+    index: str, *, foreign: bool
+) -> None:
+    torch = pinned("torch==2.7.0+cu128", index=f"{WHL}/cu128")
+    found = proof(
+        torch, pinned("pytorch-triton==3.3.0", index=index), where=target("9.0"), with_torch=True
+    )
+    assert ("EB108" in errors(found)) is foreign
+    if foreign:
+        assert "expected PyTorch's index" in errors(found)["EB108"].message
+
+
+def test_triton_itself_is_on_both_and_may_come_from_pypi(world: World) -> None:
+    world.write(pyproject("torch"))
+    world.lock()
+    pylock = world.read("lockfiles/pylock.cu128.toml").partition('name = "triton"')[2]
+    assert pylock.partition("index = ")[2].startswith(f'"{world.index.urls.pypi}"')
