@@ -52,8 +52,8 @@ class Files:
         )
 
     def of_package(self, package: str) -> tuple[str, ...]:
-        """Return the shared objects of one package."""
-        return tuple(self._by_package.get(package, ()))
+        """Return what a package may load beforehand so that all see it; torch and NVIDIA do not."""
+        return () if package in _SELF_SUFFICIENT else tuple(self._by_package.get(package, ()))
 
 
 def read_links(
