@@ -153,9 +153,11 @@ class World:
     catalog: Catalog = field(default_factory=Catalog.load)
     notes: list[str] = field(default_factory=list)
 
+    changes: dict[str, str] = field(default_factory=dict)
+
     @property
     def environ(self) -> dict[str, str]:
-        """The environment that leads every index here."""
+        """The environment that leads every index here, with the changes of the test."""
         urls = self.index.urls
         return {
             "ENVBUILD_INDEX_PYTORCH": str(urls.pytorch),
@@ -166,6 +168,7 @@ class World:
             "UV_CACHE_DIR": str(self.cache / "uv"),
             "PATH": f"{Path(PYTHON).parent}:/usr/bin:/bin" if PYTHON else "/usr/bin:/bin",
             "HOME": str(self.cache),
+            **self.changes,
         }
 
     def write(self, text: str, path: str = "pyproject.toml") -> None:
