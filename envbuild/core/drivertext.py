@@ -16,7 +16,7 @@ _MODEL = re.compile(r"^Model:[ \t]*(\S[^\n]*?)[ \t]*$", re.MULTILINE)
 _SMI_DRIVER = re.compile(rf"Driver Version\s*:\s*({_VERSION})", re.IGNORECASE)
 _SMI_LISTED = re.compile(r"^GPU \d+: (.+?)(?: \(UUID: [^)]*\))?\s*$", re.MULTILINE)
 _SMI_QUERIED = re.compile(r"^\s*Product Name\s*:\s*(\S.*?)\s*$", re.MULTILINE)
-_SMI_ROW = re.compile(r"^\|\s+\d+\s{2,}(\S.*?)\s{2,}(?:On|Off|N/A)\b", re.MULTILINE)
+_SMI_ROW = re.compile(r"^\|\s+\d+\s{2,}(\S.*?)\s{2,}(?:On|Off|N/A)\s+\|\s+[\dA-F]+:", re.MULTILINE)
 _TEGRA = re.compile(r"R(\d+)\s*\(release\),\s*REVISION:\s*([\d.]+)")
 _MOST_GPUS = 64
 

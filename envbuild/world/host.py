@@ -5,25 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from envbuild.core.drivertext import (
-    SmiText,
-    parse_gpu_information,
-    parse_module_version,
-    parse_nvidia_smi,
-    parse_tegra_release,
-)
+from envbuild.core.drivertext import SmiText, parse_nvidia_smi, parse_tegra_release
 from envbuild.core.gpus import UnknownGpuError, find_gpu
 from envbuild.core.limitstext import MemoryText, parse_meminfo
 from envbuild.core.redact import redact_text
 from envbuild.model.host import Host
 from envbuild.world.limits import memory_limit, usable_cores
+from envbuild.world.nvidiadriver import compat_driver, gpu_models, read_driver
 from envbuild.world.rootfs import Root
-from envbuild.world.systemlibs import (
-    compat_driver,
-    driver_of_libraries,
-    read_glibc,
-    read_libstdcxx,
-)
+from envbuild.world.systemlibs import read_glibc, read_libstdcxx
 from envbuild.world.toolchain import conda_prefixes, read_compilers, read_toolkits
 
 if TYPE_CHECKING:
@@ -88,7 +78,6 @@ VARIABLES = (
     "PIP_NO_BUILD_ISOLATION",
     "PIP_REQUIRE_VIRTUALENV",
 )
-_GPUS = "/proc/driver/nvidia/gpus"
 _MOST_VALUE = 8192
 
 
@@ -107,8 +96,8 @@ def read_host(
     folder = Root(root)
     machine = installed.machine if installed is not None else os.uname().machine
     smi = parse_nvidia_smi(nvidia_smi) if nvidia_smi else SmiText()
-    names = _gpu_names(smi, root=folder)
-    gpus, unknown = _gpus(names)
+    seen = () if folder.is_image else gpu_models(root=folder)
+    gpus, unknown = _gpus(seen or smi.gpus)
     toolkits = read_toolkits(root=folder, environ=environ, installed=installed)
     memory = MemoryText() if folder.is_image else parse_meminfo(folder.text("/proc/meminfo") or "")
     prefixes = conda_prefixes(environ, installed)
@@ -116,7 +105,7 @@ def read_host(
         machine=machine,
         glibc=read_glibc(machine, root=folder),
         libstdcxx=read_libstdcxx(machine, prefixes, root=folder),
-        driver=smi.driver or (None if folder.is_image else _driver(machine, root=folder)),
+        driver=smi.driver or (None if folder.is_image else read_driver(machine, root=folder)),
         gpus=gpus,
         tegra=parse_tegra_release(folder.text("/etc/nv_tegra_release") or ""),
         compilers=read_compilers(root=folder, environ=environ),
@@ -131,25 +120,6 @@ def read_host(
         swap_bytes=memory.swap,
         shm_bytes=None if folder.is_image else _shm_bytes(),
     )
-
-
-def _driver(machine: str, *, root: Root) -> str | None:
-    """Ask the kernel module, else the names of the libraries that came with it."""
-    for path in ("/proc/driver/nvidia/version", "/sys/module/nvidia/version"):
-        found = parse_module_version(root.text(path) or "")
-        if found is not None:
-            return found
-    return driver_of_libraries(machine, root=root)
-
-
-def _gpu_names(smi: SmiText, *, root: Root) -> tuple[str, ...]:
-    """Return the models that procfs names, else nvidia-smi, else a Jetson's device tree."""
-    if root.is_image:
-        return smi.gpus
-    texts = (root.text(f"{_GPUS}/{name}/information") or "" for name in root.names(_GPUS))
-    models = tuple(model for text in texts if (model := parse_gpu_information(text)))
-    board = (root.text("/proc/device-tree/model") or "").strip("\0 \n")
-    return models or smi.gpus or ((board,) if "jetson" in board.lower() else ())
 
 
 def _gpus(names: tuple[str, ...]) -> tuple[tuple[Gpu, ...], tuple[str, ...]]:

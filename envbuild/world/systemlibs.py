@@ -1,4 +1,4 @@
-"""Find the C and C++ libraries and the driver's libraries that a host's programs load."""
+"""Find the C and C++ libraries that a host's programs load, and their versions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import posixpath
 from typing import TYPE_CHECKING
 
-from envbuild.core.drivertext import library_version, newest_driver
 from envbuild.core.libctext import (
     glibc_of_bytes,
     glibc_of_confstr,
@@ -93,28 +92,3 @@ def _chunks(path: str, *, root: Root) -> Iterator[bytes]:
             if not chunk:
                 return
             yield chunk
-
-
-def driver_of_libraries(machine: str, *, root: Root) -> str | None:
-    """Return the version in the names of the driver's libraries, where it put them."""
-    folders = (
-        *system_folders(machine),
-        "/usr/lib/wsl/drivers",
-        "/usr/local/nvidia/lib64",
-        "/run/opengl-driver/lib",
-        f"/usr/lib/{machine}-linux-gnu/nvidia",
-    )
-    return newest_driver(tuple(_versions(folders, root=root)))
-
-
-def compat_driver(toolkits: Iterable[str], *, root: Root) -> str | None:
-    """Return the version of the libcuda that toolkits bring for older drivers."""
-    return newest_driver(tuple(_versions((f"{one}/compat" for one in toolkits), root=root)))
-
-
-def _versions(folders: Iterable[str], *, root: Root) -> Iterator[str]:
-    for folder in folders:
-        for name in root.names(folder):
-            version = library_version(name) if ".so." in name else None
-            if version is not None:
-                yield version
