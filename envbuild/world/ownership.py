@@ -45,17 +45,16 @@ def read_ownership(installed: Installed) -> Ownership:
     missing: dict[str, list[str]] = defaultdict(list)
     resized: dict[str, list[str]] = defaultdict(list)
     owners: dict[str, str] = {}
+    recorded: set[str] = set()
     for path in _looked_up(claims, root=root):
-        if len(path.claims) > 1 and not _is_harmless(path.claims):
-            one = _shared(path, root=root)
+        one = _shared(path, root=root) if _is_shared(path.claims) else None
+        if one is not None:
             shared.append(one)
-            winner = one.winner
-        else:
-            winner = None
         _sort_out(path, missing=missing, resized=resized)
-        if path.size is not None and is_shared_object(path.absolute):
-            owners[path.absolute] = winner or path.claims[0][0].label
-    recorded = {path for path in claims if is_shared_object(path)}
+        if is_shared_object(path.absolute):
+            recorded.add(path.absolute)
+            if path.size is not None:
+                owners[path.absolute] = _owner(path, one)
     return Ownership(
         shared=tuple(sorted(shared, key=lambda one: one.path)),
         missing=_grouped(missing),
@@ -63,6 +62,10 @@ def read_ownership(installed: Installed) -> Ownership:
         unowned=tuple(sorted(shared_objects(installed, root=root) - recorded)),
         owners=tuple(sorted(owners.items())),
     )
+
+
+def _owner(path: _Path, shared: SharedPath | None) -> str:
+    return (shared and shared.winner) or path.claims[0][0].label
 
 
 def _claims(distributions: Iterable[Distribution]) -> dict[str, tuple[_Claim, ...]]:
@@ -84,7 +87,11 @@ def _claims(distributions: Iterable[Distribution]) -> dict[str, tuple[_Claim, ..
 
 
 def _looked_up(claims: Mapping[str, tuple[_Claim, ...]], *, root: Root) -> Iterator[_Path]:
-    """Find the size of what lies at each path, folder by folder."""
+    """Find the size of what lies at each path, folder by folder.
+
+    What one distribution records, and lies there with its size, is passed over unless it is a
+    shared object: that is nearly everything.
+    """
     folders: dict[str, str | None] = {}
     for absolute, owned in claims.items():
         folder, _, name = absolute.rpartition("/")
@@ -92,7 +99,8 @@ def _looked_up(claims: Mapping[str, tuple[_Claim, ...]], *, root: Root) -> Itera
             folders[folder] = _host_folder(folder, root=root)
         host = folders[folder]
         size = None if host is None else _size(f"{host}/{name}", absolute, root=root)
-        yield _Path(absolute=absolute, claims=owned, size=size)
+        if len(owned) > 1 or size is None or size != owned[0][1].size or ".so" in name:
+            yield _Path(absolute=absolute, claims=owned, size=size)
 
 
 def _host_folder(path: str, *, root: Root) -> str | None:
@@ -113,11 +121,12 @@ def _size(host: str, path: str, *, root: Root) -> int | None:
     return status.st_size
 
 
-def _is_harmless(claims: tuple[_Claim, ...]) -> bool:
-    """Return whether all record the same package marker, which any of them may write."""
+def _is_shared(claims: tuple[_Claim, ...]) -> bool:
+    """Return whether several record a path, unless it is a package marker with one content."""
     entries = [entry for _, entry in claims]
     same = len({entry.sha256 for entry in entries}) == 1 and entries[0].sha256 is not None
-    return same and (entries[0].size == 0 or entries[0].path.endswith("__init__.py"))
+    is_marker = entries[0].size == 0 or entries[0].path.endswith("__init__.py")
+    return len(entries) > 1 and not (same and is_marker)
 
 
 def _shared(path: _Path, *, root: Root) -> SharedPath:
