@@ -46,7 +46,7 @@ def changes(report: LockReport) -> list[str]:
 
 
 def withdrawn(report: LockReport) -> list[Finding]:
-    return [one for target in report.targets for one in target.findings if one.code == "EB107"]
+    return [one for target in report.targets for one in target.findings if one.code == "EB114"]
 
 
 def republish(world: World, filename: str) -> LocalWheel:

@@ -144,7 +144,7 @@ def test_a_sdist_in_the_place_of_a_compiled_wheel_is_a_warning(own_world: World)
 
 def compiled(world: World) -> list[Finding]:
     (report,) = world.lock().targets
-    return [finding for finding in report.findings if finding.code == "EB106"]
+    return [finding for finding in report.findings if finding.code == "EB105"]
 
 
 @pytest.mark.parametrize("pythons", [("cp310", "cp311"), ()])

@@ -82,7 +82,7 @@ def shown_pythons(versions: tuple[str, ...]) -> str:
 
 
 def compiled_instead(pylock: str, lock: TargetLock, target: Target) -> Iterator[Finding]:
-    """EB106: a package with compiled wheels, but for other Pythons, so that its sdist is taken.
+    """EB105: a package with compiled wheels, but for other Pythons, so that its sdist is taken.
 
     Built on the user's machine such a package may lack its compiled part and still install.
     """
@@ -95,7 +95,7 @@ def compiled_instead(pylock: str, lock: TargetLock, target: Target) -> Iterator[
         if package.name not in compiled or not here:
             continue
         yield Finding(
-            code="EB106",
+            code="EB105",
             severity=Severity.WARNING,
             subject=f"{package.name} {package.version}",
             message=(

@@ -46,12 +46,12 @@ def index_only(
 
 
 def foreign_origin(view: LockView) -> Iterator[Finding]:
-    """EB108: a package of PyTorch's index that another index would supply."""
+    """EB113: a package of PyTorch's index that another index would supply."""
     ours = {pin.wheel.page.url for pin in view.stack.pins if isinstance(pin, IndexPin)}
     for package in view.lock.packages:
         if package.name in INDEX_ONLY and package.index not in ours:
             yield Finding(
-                code="EB108",
+                code="EB113",
                 severity=Severity.ERROR,
                 subject=shown(package),
                 message=(

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def withdrawn(resolution: Resolution) -> Iterator[Finding]:
-    """EB107: a release that its authors withdrew and that a requirement still names."""
+    """EB114: a release that its authors withdrew and that a requirement still names."""
     for release, reason in resolution.yanked:
         yield Finding(
-            code="EB107",
+            code="EB114",
             severity=Severity.WARNING,
             subject=release.replace("==", " "),
             message=f"`{release}` is yanked, its authors withdrew it",
