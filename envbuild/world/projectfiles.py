@@ -9,20 +9,21 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import tempfile
+import time
 from pathlib import Path  # noqa: TC003
 from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError, WorldError
+from envbuild.world.interrupts import signals_held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import FrameType
 
 _STAGE = ".envbuild-stage"
 _PLANNED = "planned.json"
 _READY = "ready.json"
+_PATIENCE = 0.5
 
 
 class ProjectFiles:
@@ -84,13 +85,11 @@ class ProjectFiles:
         """Hold the folder against another `envbuild lock`; raises WorldError if one runs."""
         handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _taken(handle):
                 raise WorldError(
                     f"another `envbuild lock` is at work in `{self._root}`",
                     hint="wait for it to end and repeat the command",
-                ) from None
+                )
             yield
         finally:
             os.close(handle)
@@ -123,7 +122,7 @@ class ProjectFiles:
         except BaseException:
             shutil.rmtree(stage, ignore_errors=True)
             raise
-        with _signals_held():
+        with signals_held():
             try:
                 (stage / _PLANNED).replace(stage / _READY)
                 _sync_folder(stage)
@@ -170,6 +169,24 @@ class ProjectFiles:
         _sync_folder(self._root)
 
 
+def _taken(handle: int) -> bool:
+    """Take the lock; a program that a killed lock was just starting may hold it for a moment."""
+    until = time.monotonic() + _PATIENCE
+    while not _is_free(handle):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _is_free(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _unfinished(root: Path, error: OSError) -> WorldError:
     return WorldError(
         f"`{root}` cannot be written to: {error.strerror}",
@@ -199,26 +216,3 @@ def _sync_folder(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-@contextlib.contextmanager
-def _signals_held() -> Iterator[None]:
-    """Let an interrupt wait until the renames are done."""
-    caught: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        caught.append(number)
-
-    try:
-        held = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.signal(number, note) for number in held}
-    except ValueError:  # not in the main thread: no signal arrives here
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for arrived in caught:
-            os.kill(os.getpid(), arrived)

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from envbuild.core.uvreason import yanked_releases
 from envbuild.errors import WorldError
 from envbuild.model.resolution import Resolution
 from envbuild.world.childprocess import run_to_end
+from envbuild.world.interrupts import scratch_folder
 from envbuild.world.uvfailure import failure
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class UvResolver:
     def resolve(self, request: ResolveRequest) -> Resolution | Unsatisfiable | Unavailable:
         """Resolve a scratch project; see `envbuild.ports.Resolver`."""
         try:
-            with tempfile.TemporaryDirectory(prefix="envbuild-") as folder:
-                return self._resolve(request, Path(folder).resolve())
+            with scratch_folder() as folder:
+                return self._resolve(request, folder)
         except OSError as error:
             raise WorldError(
                 f"the temporary folder cannot be used: {error.strerror or error}",

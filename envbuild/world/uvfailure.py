@@ -35,6 +35,7 @@ _CREDENTIALS = (
 )
 _HINTS = (
     ("uv.lock", "delete `uv.lock` and run `envbuild lock`"),
+    ("Python interpreter", "can this user run the Python that envbuild runs in?"),
     ("No space left on device", "free space in the temporary folder and in UV_CACHE_DIR"),
     ("Permission denied", "set UV_CACHE_DIR and TMPDIR to folders that can be written to"),
     ("Read-only file system", "set UV_CACHE_DIR and TMPDIR to folders that can be written to"),
