@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
+from importlib import resources
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +21,7 @@ from lockworld import World, pyproject
 from envbuild.model.report import Outcome
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from index import LocalIndex
 
     from envbuild.catalog.reader import Catalog
@@ -248,8 +249,8 @@ def test_the_command_line_locks_and_checks(world: World) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr.isascii()
     answer = json.loads(done.stdout)
-    schema = Path(sys.modules["envbuild.render"].__path__[0], "data/lock.schema.json")
-    jsonschema.validate(answer, json.loads(schema.read_text()))
+    schema = resources.files("envbuild.render") / "data" / "lock.schema.json"
+    jsonschema.validate(answer, json.loads(schema.read_text("utf-8")))
     assert tuple(answer["files"]) == WRITTEN
     assert tuple(world.files()) == WRITTEN
     before = world.state()

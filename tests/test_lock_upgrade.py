@@ -13,12 +13,17 @@ from lockworld import pyproject
 
 from envbuild.errors import WorldError
 from envbuild.model.report import Outcome
+from envbuild.world.http import HttpClient
+from envbuild.world.liveindex import LiveIndex
+from envbuild.world.pagecache import PageCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from lockworld import World
+
+    from envbuild.model.wheel import WheelFile
 
 PYLOCK = "lockfiles/pylock.cu128.toml"
 REQUIREMENTS = "lockfiles/requirements.cu128.txt"
@@ -339,6 +344,30 @@ def test_an_incomplete_lock_says_so_and_a_live_lock_completes_it(world: World, l
     assert len(pylocked(world.read(PYLOCK))["torch-scatter"].hashes) == 1
     again = world.lock(check=True)
     assert (again.outcome, again.incomplete) == (Outcome.FRESH, False)
+
+
+class Hashless(LiveIndex):
+    """Live pages of hosts that serve no files."""
+
+    def sha256(self, wheel: WheelFile) -> str | None:
+        return wheel.sha256
+
+
+def test_a_hash_that_was_locked_outlives_a_host_that_is_silent(world: World) -> None:
+    """`--check` in a place that does not reach PyG must not call a whole lock incomplete."""
+    world.write(pyproject("torch", "torch-scatter", "flash-attn", "six"))
+    source = Hashless(HttpClient(), PageCache(world.cache / "envbuild"))
+    with pytest.raises(WorldError, match="no sha256 is known for flash-attn"):
+        world.lock(source=source)
+    world.lock()
+    before = world.files()
+    checked = world.lock(source=source, check=True)
+    assert (checked.outcome, checked.incomplete) == (Outcome.FRESH, False)
+    edited(world, "pyproject.toml", '"six"', '"six", "iniconfig"')
+    world.lock(source=source)
+    edited(world, "pyproject.toml", '"six", "iniconfig"', '"six"')
+    world.lock(source=source)
+    assert world.files() == before
 
 
 def test_extras_that_the_target_leaves_out_are_hashed_in_uv_lock(world: World) -> None:

@@ -192,6 +192,7 @@ class Attempt:
         artifact = package.artifacts[0]
         wheel = wheels.get(artifact.url)
         digest = None if wheel is None else self.locker.source.sha256(wheel)
+        digest = digest or self.preferences.sha256(artifact.url)
         return replace(package, artifacts=(replace(artifact, sha256=digest),))
 
     def _finished(

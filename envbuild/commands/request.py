@@ -71,6 +71,12 @@ class Preferences:
         if torch and torch != kept:
             yield tuple(torch)
 
+    def sha256(self, url: str) -> str | None:
+        """Return the hash that was locked for an address: a host that is silent loses none."""
+        packages = self.before.packages if self.before is not None else ()
+        artifacts = (artifact for package in packages for artifact in package.artifacts)
+        return next((artifact.sha256 for artifact in artifacts if artifact.url == url), None)
+
     def uv_lock(self) -> str | None:
         """Return the versions to prefer as a uv.lock, or None where there are none."""
         if self.upgrade:
