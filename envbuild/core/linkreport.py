@@ -105,6 +105,7 @@ def _scopes(process: Process, files: Files, *, tag: str) -> Scopes:
         loader=process.loader,
         seen_by_all=tuple(process.seen_by_all),
         closures=tuple(dict.fromkeys((*process.closures, *closures))),
+        loaded=tuple(dict.fromkeys(process.names.values())),
     )
 
 

@@ -21,11 +21,15 @@ _NO_NAMES: frozenset[bytes] = frozenset()
 
 @dataclass(kw_only=True, slots=True)
 class Scopes:
-    """What each loaded object may see. ``reached`` maps an object to the closures that load it."""
+    """What each loaded object may see. ``reached`` maps an object to the closures that load it.
+
+    ``loaded`` is everything the process holds after `import torch`, be it seen or not.
+    """
 
     loader: Loader
     seen_by_all: tuple[Module, ...]
     closures: tuple[Closure, ...]
+    loaded: tuple[Module, ...] = ()
     reached: dict[Module, list[Closure]] = field(default_factory=dict)
     common: set[bytes] = field(default_factory=set)
 

@@ -72,7 +72,7 @@ def _reports(scopes: Scopes, module: Module, names: set[bytes]) -> Iterator[Miss
     for wanted in scopes.undefined(module):
         if wanted.name in names:
             names.discard(wanted.name)
-            yield _report(module, wanted, needs.get(wanted.version), scope)
+            yield _report(module, wanted, needs.get(wanted.version), (*scope, *scopes.loaded))
 
 
 def _report(
@@ -160,4 +160,4 @@ def _other_versions(
             continue  # not there in any version: judged by its name
         scope = scopes.of(module)
         if not any(scopes.defines(other, wanted.name, need.version) for other in scope):
-            yield _report(module, wanted, need, scope)
+            yield _report(module, wanted, need, (*scope, *scopes.loaded))
