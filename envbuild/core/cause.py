@@ -45,16 +45,16 @@ def sort_findings(findings: Iterable[Finding]) -> Sorted:
 
 def _problems(findings: list[Finding]) -> list[Problem]:
     reach = _reach(findings)
+    ranks = [_rank(number, findings, reach) for number in range(len(findings))]
     causes = [number for number in range(len(findings)) if not _is_explained(number, reach)]
-    groups = sorted(causes, key=lambda number: _rank(number, findings, reach))
     seen: set[int] = set()
     problems = []
-    for cause in groups:
+    for cause in sorted(causes, key=ranks.__getitem__):
         if cause in seen:  # it and a cause before it explain each other
             continue
         under = [one for one in reach[cause] if one not in seen and one != cause]
         seen |= {cause, *under}
-        under.sort(key=lambda number: _rank(number, findings, reach))
+        under.sort(key=ranks.__getitem__)
         problems.append(
             Problem(cause=findings[cause], explains=tuple(findings[number] for number in under))
         )

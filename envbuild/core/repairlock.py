@@ -35,7 +35,8 @@ def chosen_lock(layers: Layers | None, installed: Installed) -> LockFile | None:
     if uv_lock is not None and installed.prefix == f"{layers.directory.rstrip('/')}/.venv":
         return uv_lock
     versions = {one.name: one.version for one in installed.distributions}
-    candidates = [lock for lock in (uv_lock, *layers.pylocks) if lock is not None and lock.packages]
+    locks = (uv_lock, *layers.pylocks)
+    candidates = [lock for lock in locks if lock is not None and lock.packages and lock.fits]
     shares = [_share(lock, versions) for lock in candidates]
     best = max(shares, default=0.0)
     return candidates[shares.index(best)] if best >= 1 / 2 else None
@@ -45,7 +46,7 @@ def steps_through_lock(
     wish: Wish, installed: Installed, layers: Layers, lock: LockFile
 ) -> Iterator[RepairStep]:
     """Yield the steps: mend the lock where it is wrong, then install what it holds."""
-    held = {one.name: one.version for one in lock.packages}
+    held = _held(lock, installed)
     touched = (*wish.removals, *wish.reinstalls, *(one.name for one in wish.installs))
     if not touched and not wish.relocks:
         return
@@ -58,6 +59,22 @@ def steps_through_lock(
     yield _sync_step(through, others, wish, installed, layers, lock)
     outside = [name for name in wish.reinstalls if name not in held]
     yield from reinstall_steps(outside, wish, installed)
+
+
+def _flags(lock: LockFile, installed: Installed) -> tuple[str, ...]:
+    """Return the extras and groups that the environment was synced with (``--extra cu128``)."""
+    versions = {one.name: one.version for one in installed.distributions}
+    there: dict[str, list[bool]] = {}
+    for flag, one in lock.optional:
+        there.setdefault(flag, []).append(versions.get(one.name) == one.version)
+    return tuple(flag for flag, same in there.items() if sum(same) * 2 > len(same))
+
+
+def _held(lock: LockFile, installed: Installed) -> dict[str, str]:
+    """Map what a sync with those extras and groups installs to its versions."""
+    flags = _flags(lock, installed)
+    more = (one for flag, one in lock.optional if flag in flags)
+    return {one.name: one.version for one in (*lock.packages, *more)}
 
 
 def _share(lock: LockFile, versions: dict[str, str]) -> float:
@@ -83,7 +100,7 @@ def _others(
 def _relock_steps(
     wish: Wish, installed: Installed, layers: Layers, lock: LockFile
 ) -> Iterator[RepairStep]:
-    held = {one.name: one.version for one in lock.packages}
+    held = _held(lock, installed)
     wrong = [one for one in wish.installs if one.name in held and not _allows(one, held[one.name])]
     lacking = [one for one in wish.installs if one.name not in held]
     unwanted = [name for name in wish.removals if name in held]
@@ -141,15 +158,16 @@ def _sync_step(
 ) -> RepairStep:
     again = [word for name in names for word in ("--reinstall-package", name)]
     reason = _sync_reason(names, others, wish, lock)
+    place = ("--python", installed.executable)
     directory = layers.directory.rstrip("/")
     if lock is layers.uv_lock:
+        extras = [word for flag in _flags(lock, installed) for word in flag.split()]
         inexact = ("--inexact",) if others else ()
-        words = ("uv", "sync", "--directory", layers.directory, *inexact, *again)
+        words = ("uv", "sync", "--directory", layers.directory, *place, *extras, *inexact, *again)
         elsewhere = installed.prefix != f"{directory}/.venv"
         setting = ("env", f"UV_PROJECT_ENVIRONMENT={installed.prefix}") if elsewhere else ()
         return RepairStep(reason=reason, command=(*setting, *words))
     path = f"{directory}/{lock.path}"
-    place = ("--python", installed.executable)
     if others:
         command = ("uv", "pip", "install", *place, *again, "-r", path)
     else:
