@@ -27,14 +27,23 @@ class LockedVersion:
 class LockFile:
     """One lock: ``path`` relative to the project, its packages, and the target it is for.
 
-    ``applies`` is what `uv sync` would install on the examined Python and platform with the
+    ``packages`` are what `uv sync` would install on the examined Python and platform with the
     default groups, where that could be told apart; otherwise every package.
+
+    ``fits`` is False where the lock is for another Python or platform. ``requires_python`` is a
+    specifier, ``cuda`` is ``12.8``, both empty where the lock names none. ``optional`` are
+    packages that an extra or a group which is no default adds, with the flag that asks for it
+    (``--extra cu128``).
     """
 
     path: str
     packages: tuple[LockedVersion, ...]
     target: str = ""
     incomplete: tuple[str, ...] = ()
+    fits: bool = True
+    requires_python: str = ""
+    cuda: str = ""
+    optional: tuple[tuple[str, LockedVersion], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +52,10 @@ class Layers:
 
     ``managed`` is False where ``[tool.uv] managed = false``. ``unreadable`` names files that
     could not be read, with the reason.
+
+    ``owned`` is True where the environment is the project's own, which `uv run` keeps at its
+    lock. ``hazards`` are settings of uv that let torch come from elsewhere; ``unrouted`` are
+    companions of torch that no entry of ``[tool.uv.sources]`` leads to torch's index.
     """
 
     directory: str
@@ -55,6 +68,11 @@ class Layers:
     index_strategy: str | None = None
     torch_backend: str | None = None
     unreadable: tuple[tuple[str, str], ...] = ()
+    owned: bool = True
+    requires_python: str = ""
+    default_target: str = ""
+    hazards: tuple[str, ...] = ()
+    unrouted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

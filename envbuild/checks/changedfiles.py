@@ -1,0 +1,126 @@
+"""EB203 and EB204: files that were changed after they were installed, or that nobody installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from envbuild.checks.owners import counted, shortened
+from envbuild.checks.rule import rule
+from envbuild.checks.sharedfiles import absolute, first_of, is_code, is_shared_object, labelled
+from envbuild.model.finding import Finding, Severity
+from envbuild.model.fix import Reinstall
+from envbuild.model.installed import Installed, Ownership
+from envbuild.model.links import Links
+
+if TYPE_CHECKING:
+    from envbuild.model.installed import Distribution
+
+_MOST = 4
+_STRIPPED_SHARE = 0.5
+_STRIPPED_LEAST = 4
+
+
+@rule("EB203", "A file is not what was installed", severity=Severity.ERROR)
+def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Finding]:
+    """Find shared objects and modules whose size is not the one in RECORD.
+
+    **What it finds.** A shared object of another size than RECORD says, with no second owner to
+    explain it: cut short by a full disk, or overwritten by hand (an error). A Python module of
+    another size was edited or cut short (a warning). Other files, as certifi's `cacert.pem` with
+    a site's own certificates, are nobody's mistake. Where most shared objects differ, an image
+    was stripped of its debug symbols, which is a note.
+
+    **Why it matters.** `file too short`, `invalid ELF header`, or code that nobody reviewed.
+
+    **Example.** `libtorch_cuda.so` of 1.1 GB where RECORD says 2.3 GB.
+
+    **Fix.** Install the distribution again.
+    """
+    by_label = labelled(installed)
+    shared = {path for one in ownership.shared for path in (one.path,)}
+    changed: list[tuple[Distribution, tuple[str, ...]]] = []
+    for label, paths in ownership.resized:
+        one = by_label.get(label)
+        if one is not None and one.installer != "conda" and not one.editable:
+            changed.append((one, tuple(path for path in paths if path not in shared)))
+    stripped = _is_stripped(changed, ownership)
+    if stripped:
+        yield _stripped(changed)
+    for one, paths in changed:
+        libraries = tuple(path for path in paths if is_shared_object(path))
+        modules = tuple(path for path in paths if is_code(path) and path not in libraries)
+        if libraries and not stripped:
+            yield _changed(one, libraries, Severity.ERROR)
+        if modules:
+            yield _changed(one, modules, Severity.WARNING)
+
+
+def _is_stripped(changed: list[tuple[Distribution, tuple[str, ...]]], ownership: Ownership) -> bool:
+    number = sum(is_shared_object(path) for _, paths in changed for path in paths)
+    return number >= _STRIPPED_LEAST and number >= _STRIPPED_SHARE * len(ownership.owners)
+
+
+def _stripped(changed: list[tuple[Distribution, tuple[str, ...]]]) -> Finding:
+    labels = [one.label for one, paths in changed if any(map(is_shared_object, paths))]
+    return Finding(
+        code="EB203",
+        severity=Severity.NOTE,
+        subject=counted(len(labels), "package"),
+        message="most shared objects are of another size than installed: they were stripped",
+        evidence=shortened(labels, most=_MOST),
+    )
+
+
+def _changed(one: Distribution, paths: tuple[str, ...], severity: Severity) -> Finding:
+    sizes = {entry.path: entry.size for entry in one.record or ()}
+    what = "is of another size than RECORD says"
+    fatal = severity is Severity.ERROR
+    return Finding(
+        code="EB203",
+        severity=severity,
+        subject=one.label,
+        message=f"{one.label}: {first_of(paths)} {what}",
+        evidence=shortened(
+            (f"{absolute(one, path)}: {sizes.get(path)} bytes in RECORD" for path in paths),
+            most=_MOST,
+        ),
+        hint="it was cut short or overwritten" if fatal else "it was edited, or cut short",
+        fixes=(Reinstall(names=(one.name,)),),
+        brings=tuple(f"file:{absolute(one, path)}" for path in paths if fatal),
+    )
+
+
+@rule("EB204", "Shared objects that no distribution owns", severity=Severity.NOTE)
+def unowned_files(installed: Installed, ownership: Ownership, links: Links) -> Iterator[Finding]:
+    """Find compiled files that use torch and that no RECORD names.
+
+    **What it finds.** Extension modules of eggs and in-place builds (`setup.py develop`) that
+    import torch's symbols. Editable installs are known by their folder and left alone.
+
+    **Why it matters.** No installer replaces them when torch changes, so they break with the
+    next torch and nobody knows where they came from.
+
+    **Example.** `pointops_cuda.cpython-311-x86_64-linux-gnu.so` in an egg of last year.
+
+    **Fix.** Install the extension's folder with `uv pip install --no-build-isolation`.
+    """
+    users = {one.path for one in links.torch_users}
+    folders = tuple(
+        f"{one.origin.removeprefix('file://').rstrip('/')}/"
+        for one in installed.distributions
+        if one.editable and one.origin and one.origin.startswith("file://")
+    )
+    found = [p for p in ownership.unowned if p in users and not p.startswith(folders or ("\0",))]
+    if found:
+        yield Finding(
+            code="EB204",
+            severity=Severity.NOTE,
+            subject=counted(len(found), "shared object"),
+            message=f"{counted(len(found), 'shared object')} that use torch have no owner",
+            evidence=shortened(found, most=_MOST),
+            hint="no install replaces them when torch changes",
+        )
+
+
+RULES = (changed_files, unowned_files)

@@ -1,0 +1,269 @@
+"""EB501, EB502 and EB504: what is installed, and what the locks say about it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from envbuild.checks.owners import counted, shortened, torch_label
+from envbuild.checks.rule import rule
+from envbuild.core.compare import compare_sets
+from envbuild.core.lockdrift import drift_from, is_coupled, lock_for, needed_by
+from envbuild.model.finding import Finding, Severity
+from envbuild.model.fix import Install, Manual, Relock
+from envbuild.model.installed import Installed
+from envbuild.model.layers import Layers
+
+if TYPE_CHECKING:
+    from envbuild.core.lockdrift import Change
+    from envbuild.model.fix import Fix
+    from envbuild.model.layers import LockFile
+
+_MOST = 6
+
+
+def is_synced(layers: Layers) -> bool:
+    """Whether `uv run` and `uv sync` of the project change the environment examined."""
+    return layers.managed and layers.owned and layers.uv_lock is not None
+
+
+@rule("EB501", "What is installed is not what the lock says", severity=Severity.ERROR)
+def drift(installed: Installed, layers: Layers) -> Iterator[Finding]:
+    """Compare the installed versions with the lock that applies.
+
+    **What it finds.** Packages of another version than uv.lock's where uv manages the project,
+    else than those of the target's pylock or requirements file that fits this Python. torch and
+    what must match its build come first and are an error; others are a warning. Local versions
+    count as they are written; a version that the lock holds for an extra is a warning with that
+    extra's flag; packages of the lock that are not installed are a note.
+
+    **Why it matters.** The next `uv run` silently puts the lock's torch back. Under the other
+    layer nothing does, and the environment is not the one that was tested.
+
+    **Example.** `uv pip install torch==2.7.0+cu128` into a project whose uv.lock holds 2.11.0:
+    `uv run --with open3d` restores 2.11.0.
+
+    **Fix.** Lock the version that is meant, then `uv sync`; or keep to one layer.
+    """
+    lock = lock_for(layers, installed)
+    if lock is None:
+        return
+    found = drift_from(lock, installed)
+    optional = [one for one in found.changed if one.flag]
+    certain = [one for one in found.changed if not one.flag]
+    coupled = [one for one in certain if is_coupled(one.one.name)]
+    others = [one for one in certain if not is_coupled(one.one.name)]
+    if coupled:
+        yield _changed(lock, _torch_first(coupled), others, installed, layers)
+    elif others:
+        yield _changed(lock, others, [], installed, layers)
+    if optional and is_synced(layers):
+        yield _optional(lock, _torch_first(optional))
+    if found.absent and found.extra and not certain:
+        yield _absent(lock, tuple(one.name for one in found.absent))
+
+
+def _torch_first(changes: list[Change]) -> list[Change]:
+    return sorted(changes, key=lambda one: (one.one.name != "torch", one.one.name))
+
+
+def _changed(
+    lock: LockFile,
+    first: list[Change],
+    others: list[Change],
+    installed: Installed,
+    layers: Layers,
+) -> Finding:
+    leading = first[0]
+    grave = is_coupled(leading.one.name)
+    rest = len(first) + len(others) - 1
+    also = f", and {counted(rest, 'more package')} differ" if rest else ""
+    if is_synced(layers):
+        text = (
+            f"the next `uv run` will replace {leading.one.label} by {leading.locked.version}{also}"
+        )
+    else:
+        text = f"{leading.one.label} is installed, {lock.path} says {leading.locked.version}{also}"
+    return Finding(
+        code="EB501",
+        severity=Severity.ERROR if grave else Severity.WARNING,
+        subject=leading.one.label,
+        message=text,
+        evidence=(
+            *shortened((_line(one, installed) for one in (*first, *others)), most=_MOST),
+            posixpath.join(layers.directory, lock.path),
+        ),
+        hint=_hint(lock, layers),
+        fixes=_fixes(lock, [*first, *others], layers),
+        brings=(
+            f"lock:{lock.path}",
+            *(() if is_synced(layers) else (f"dist:{one.one.name}" for one in first)),
+        ),
+    )
+
+
+def _line(change: Change, installed: Installed) -> str:
+    one, locked = change.one, change.locked
+    where = f" from {locked.index}" if locked.index and is_coupled(one.name) else ""
+    itself = ""
+    if one.name == "torch" and installed.torch and installed.torch.version != one.version:
+        itself = f" ({torch_label(installed)} by its own version.py)"
+    return f"{one.label}{itself} -> {locked.version}{where}"
+
+
+def _hint(lock: LockFile, layers: Layers) -> str:
+    if is_synced(layers):
+        return "lock what is meant and run `uv sync`; until then `UV_NO_SYNC=1` keeps what is there"
+    return f"install the set of {lock.path} again: `uv pip sync {lock.path}`"
+
+
+def _fixes(lock: LockFile, changes: list[Change], layers: Layers) -> tuple[Fix, ...]:
+    """In a managed project the lock or the environment may be the one that is wrong."""
+    if is_synced(layers):
+        how = "envbuild lock && uv sync" if layers.uses_envbuild else "uv lock && uv sync"
+        return (Manual(text=f"{how}, with the versions that are meant in pyproject.toml"),)
+    if lock.target:
+        return (Manual(text=f"uv pip sync {lock.path}"),)
+    pins = tuple(f"{one.one.name}=={one.locked.version}" for one in changes)
+    return (Install(requirements=pins),)
+
+
+def _optional(lock: LockFile, changes: list[Change]) -> Finding:
+    first = changes[0]
+    return Finding(
+        code="EB501",
+        severity=Severity.WARNING,
+        subject=first.one.label,
+        message=(
+            f"a plain `uv run` will replace {first.one.label} by {first.locked.version},"
+            f" `uv run {first.flag}` keeps it"
+        ),
+        evidence=tuple(f"{one.one.label} -> {one.locked.version}" for one in changes[:_MOST]),
+        hint=f"always say {first.flag}, or set UV_NO_SYNC=1",
+        brings=(f"lock:{lock.path}",),
+    )
+
+
+def _absent(lock: LockFile, names: tuple[str, ...]) -> Finding:
+    return Finding(
+        code="EB501",
+        severity=Severity.NOTE,
+        subject=lock.path,
+        message=f"{counted(len(names), 'package')} of {lock.path} are not installed",
+        evidence=shortened(names, most=_MOST),
+    )
+
+
+@rule("EB502", "The lock files do not hold the same set", severity=Severity.WARNING)
+def different_sets(layers: Layers) -> Iterator[Finding]:
+    """Compare the files that one target is locked in.
+
+    **What it finds.** A pylock and a requirements file of one target with other versions, and a
+    uv.lock that differs from the pylock of the default target. uv.lock may hold more, for extras
+    and groups. A difference in torch or what belongs to it is an error.
+
+    **Why it matters.** pip, uv and the install script then make different environments of one
+    commit.
+
+    **Example.** uv.lock was updated by `uv lock --upgrade-package torch`, the pylock was not.
+
+    **Fix.** `envbuild lock` writes all files of a target together.
+    """
+    for pylock in layers.pylocks:
+        for requirements in layers.requirements:
+            if pylock.target and pylock.target == requirements.target and pylock.fits:
+                sets = {one.path: _versions(one) for one in (pylock, requirements)}
+                yield from _differences(sets)
+        default = layers.uses_envbuild and pylock.target == layers.default_target
+        if default and pylock.fits and layers.managed and layers.uv_lock is not None:
+            yield from _differences(_against_uv(layers.uv_lock, pylock))
+
+
+def _versions(lock: LockFile) -> dict[str, str]:
+    unhashed = dict(text.partition("==")[::2] for text in lock.incomplete)
+    return {**unhashed, **{one.name: one.version for one in lock.packages}}
+
+
+def _against_uv(uv_lock: LockFile, pylock: LockFile) -> dict[str, dict[str, str]]:
+    """Return the two sets without what uv.lock alone may hold."""
+    theirs = _versions(pylock)
+    ours = {one.name: one.version for _, one in uv_lock.optional} | _versions(uv_lock)
+    several = {one.name for _, one in uv_lock.optional} & {one.name for one in uv_lock.packages}
+    mine = {name: version for name, version in ours.items() if name in theirs}
+    comparable = {name: version for name, version in theirs.items() if name not in several}
+    return {
+        uv_lock.path: {name: mine[name] for name in mine if name not in several},
+        pylock.path: comparable,
+    }
+
+
+def _differences(sets: dict[str, dict[str, str]]) -> Iterator[Finding]:
+    lines = tuple(compare_sets(sets))
+    if not lines:
+        return
+    first, second = sets
+    names = {
+        n for n in sets[first].keys() | sets[second] if sets[first].get(n) != sets[second].get(n)
+    }
+    grave = any(map(is_coupled, names))
+    yield Finding(
+        code="EB502",
+        severity=Severity.ERROR if grave else Severity.WARNING,
+        subject=second,
+        message=f"{first} and {second} differ in {counted(len(lines), 'package')}",
+        evidence=shortened(lines, most=_MOST),
+        hint="run `envbuild lock`, which writes all of them together",
+        fixes=(Relock(reason=f"{first} and {second} do not hold the same set"),),
+        brings=(f"lock:{first}", f"lock:{second}"),
+    )
+
+
+@rule("EB504", "`uv sync` would remove what torch needs", severity=Severity.ERROR)
+def sync_removes(installed: Installed, layers: Layers) -> Iterator[Finding]:
+    """Find packages that torch needs and that uv.lock does not hold.
+
+    **What it finds.** torch is locked in the version that is installed, but the lock was
+    resolved to a torch without its NVIDIA packages or triton; and a torch that is installed and
+    not in the lock at all, which is a warning.
+
+    **Why it matters.** `uv sync` is exact: it removes what the lock does not hold, and the next
+    import ends with `libcudnn.so.9: cannot open shared object file`.
+
+    **Example.** A lock that was made on a Mac or against the CPU index, synced on Linux.
+
+    **Fix.** Lock again for Linux with the CUDA index; `uv sync --inexact` until then.
+    """
+    lock, torch = layers.uv_lock, installed.find("torch")
+    if not is_synced(layers) or lock is None or torch is None:
+        return
+    found = drift_from(lock, installed)
+    optional = {one.name for _, one in lock.optional}
+    extra = {one.name for one in found.extra} - optional
+    if "torch" in extra:
+        yield _removed(lock, torch.label, ("torch",), Severity.WARNING)
+        return
+    if "torch" in optional or any(change.one.name == "torch" for change in found.changed):
+        return
+    needed = sorted(needed_by("torch", installed) & extra)
+    if needed:
+        yield _removed(lock, torch.label, tuple(needed), Severity.ERROR)
+
+
+def _removed(lock: LockFile, label: str, names: tuple[str, ...], severity: Severity) -> Finding:
+    itself = names == ("torch",)
+    what = label if itself else f"{counted(len(names), 'package')} that {label} needs"
+    held = "it" if itself else "them"
+    return Finding(
+        code="EB504",
+        severity=severity,
+        subject=label,
+        message=f"`uv sync` would remove {what}: {lock.path} does not hold {held}",
+        evidence=shortened(names, most=_MOST),
+        hint="lock them, or use `uv sync --inexact`",
+        fixes=(Relock(reason=f"{lock.path} lacks {', '.join(names[:_MOST])}"),),
+        because=(f"lock:{lock.path}",),
+    )
+
+
+RULES = (drift, different_sets, sync_removes)

@@ -1,0 +1,125 @@
+"""The tables of ``data/packages.toml`` as values: same imports, compiled parts, numpy's ABI."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from envbuild.checks.tables import table
+from envbuild.model.finding import Severity
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SameImport:
+    """Distributions that bring one import; ``keep`` is the one usually meant, or empty."""
+
+    top: str
+    names: tuple[str, ...]
+    severity: Severity
+    effect: str
+    source: str
+    keep: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompiledPart:
+    """A package that is nothing without one of its compiled ``parts`` (patterns of paths).
+
+    ``cuda`` is True where that is so beside a torch with CUDA alone; ``since`` is the first
+    release that has them, empty for all.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    error: str
+    how: str
+    source: str
+    severity: Severity = Severity.ERROR
+    cuda: bool = False
+    since: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CudaLibraries:
+    """A package that opens a library named for torch's CUDA, found by ``pattern``."""
+
+    name: str
+    pattern: re.Pattern[str]
+    variable: str
+    source: str
+
+
+@cache
+def same_imports() -> tuple[SameImport, ...]:
+    """Return the groups of distributions that bring one import."""
+    return tuple(_same_import(row) for row in table("packages")["same_import"])
+
+
+def _same_import(row: dict[str, Any]) -> SameImport:
+    return SameImport(
+        top=row["import"],
+        names=tuple(row["names"]),
+        severity=Severity(row["severity"]),
+        effect=row["effect"],
+        source=row["source"],
+        keep=row.get("keep", ""),
+    )
+
+
+def same_import(a: str, b: str) -> SameImport | None:
+    """Return the group that two distributions are of, if there is one."""
+    return next((one for one in same_imports() if {a, b} <= set(one.names)), None)
+
+
+@cache
+def compiled_parts() -> tuple[CompiledPart, ...]:
+    """Return the packages that must have a compiled part."""
+    return tuple(_compiled(row) for row in table("packages")["compiled"])
+
+
+def _compiled(row: dict[str, Any]) -> CompiledPart:
+    return CompiledPart(
+        name=row["name"],
+        parts=tuple(row["parts"]),
+        error=row["error"],
+        how=row["how"],
+        source=row["source"],
+        severity=Severity(row.get("severity", "error")),
+        cuda=row.get("cuda", False),
+        since=row.get("since", ""),
+    )
+
+
+@cache
+def cuda_libraries() -> tuple[CudaLibraries, ...]:
+    """Return the packages that open a library named for torch's CUDA."""
+    return tuple(
+        CudaLibraries(
+            name=row["name"],
+            pattern=re.compile(row["pattern"]),
+            variable=row["variable"],
+            source=row["source"],
+        )
+        for row in table("packages")["per_cuda"]
+    )
+
+
+@cache
+def numpy2_releases() -> tuple[tuple[str, str, str], ...]:
+    """Return packages with the first release compiled against numpy 2, and who says so."""
+    data = table("packages")
+    sources = data["numpy2_sources"]
+    return tuple(
+        (name, version, sources.get(name, sources["default"]))
+        for name, version in data["numpy2"].items()
+    )
+
+
+def known_pair(name: str, minor: str) -> tuple[str, str] | None:
+    """Return the torch minor that a minor release was made for, and who says so."""
+    for row in table("packages")["pairs"]:
+        if row["name"] == name and minor in row["versions"]:
+            return row["versions"][minor], row["source"]
+    return None

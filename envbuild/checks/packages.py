@@ -1,0 +1,21 @@
+"""Family EB1: the packages of an environment, and whether they belong together."""
+
+from __future__ import annotations
+
+from envbuild.checks import (
+    companions,
+    compiledparts,
+    cudamix,
+    requirements,
+    torchbuild,
+    twins,
+)
+
+RULES = (
+    *twins.RULES,
+    *cudamix.RULES,
+    *companions.RULES,
+    *torchbuild.RULES,
+    *requirements.RULES,
+    *compiledparts.RULES,
+)

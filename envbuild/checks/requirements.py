@@ -1,0 +1,116 @@
+"""EB106: requirements of installed distributions that nothing installed satisfies."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from envbuild.checks.owners import counted, shortened
+from envbuild.checks.rule import rule
+from envbuild.checks.tables import table
+from envbuild.core.installedrequires import is_met, needs_of, visible
+from envbuild.model.finding import Finding, Severity
+from envbuild.model.fix import Install
+from envbuild.model.installed import Installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from envbuild.core.installedrequires import Need
+    from envbuild.model.installed import Distribution
+
+_MOST = 8
+
+
+@rule("EB106", "A requirement is missing or not satisfied", severity=Severity.WARNING)
+def unmet_requirements(installed: Installed) -> Iterator[Finding]:
+    """Find requirements that no installed distribution satisfies.
+
+    **What it finds.** What `uv pip check` says, one finding for each distribution that asks,
+    and the requirements of extras that another distribution asks for. Versions count with the
+    local part that `torch/version.py` names. What conda installed is left to conda.
+
+    **Why it matters.** A library of NVIDIA that torch requires and nobody installed is
+    `libnvshmem_host.so.3: cannot open shared object file`; that is an error. Any other missing
+    package fails when it is first imported, and another version than the one asked for may work:
+    a warning.
+
+    **Example.** `uv sync` from a lock without CUDA removed 13 `nvidia-*` packages that torch
+    2.6.0 requires.
+
+    **Fix.** Install what is required, or the release of the one who asks that fits.
+    """
+    present = {one.name: one for one in visible(installed)}
+    own = set(installed.own_sites or installed.sites)
+    unmet: dict[str, list[Need]] = defaultdict(list)
+    for need in needs_of(installed):
+        if need.by.installer == "conda" or need.by.site not in own or need.by.record is None:
+            continue
+        found = present.get(need.name)
+        if found is None or not is_met(need, _versions(found, installed)):
+            unmet[need.by.name].append(need)
+    for needs in unmet.values():
+        yield _unmet(needs, present)
+
+
+def _versions(one: Distribution, installed: Installed) -> tuple[str, ...]:
+    if one.name == "torch" and installed.torch is not None:
+        return (one.version, installed.torch.version)
+    return (one.version,)
+
+
+def _unmet(needs: list[Need], present: dict[str, Distribution]) -> Finding:
+    by = needs[0].by
+    missing = [need for need in needs if need.name not in present]
+    libraries = _libraries_of({need.name for need in missing})
+    fatal = by.name == "torch" and bool(libraries)
+    names = list(dict.fromkeys(need.name for need in needs))
+    return Finding(
+        code="EB106",
+        severity=Severity.ERROR if fatal else Severity.WARNING,
+        subject=by.label,
+        message=_message(needs, missing, present),
+        evidence=shortened((_line(need, present) for need in needs), most=_MOST),
+        fixes=(Install(requirements=tuple(dict.fromkeys(_wanted(need) for need in needs))),),
+        because=(f"dist:{by.name}", *(f"dist:{name}" for name in names)),
+        brings=(
+            *(f"library:{library}" for library in libraries),
+            *((f"import:{by.name}",) if fatal else ()),
+        ),
+    )
+
+
+def _message(needs: list[Need], missing: list[Need], present: dict[str, Distribution]) -> str:
+    by = needs[0].by.label
+    if len(needs) == 1:
+        return f"{by} requires {_line(needs[0], present)}"
+    if len(missing) == len(needs):
+        names = ", ".join(dict.fromkeys(need.name for need in missing))
+        return f"{by} requires {counted(len(missing), 'package')} that are not installed: {names}"
+    return f"{by} has {counted(len(needs), 'requirement')} that are not satisfied"
+
+
+def _line(need: Need, present: dict[str, Distribution]) -> str:
+    found = present.get(need.name)
+    return f"`{need.text}`, found {found.version if found else 'none'}"
+
+
+def _wanted(need: Need) -> str:
+    if need.requirement.url is not None:
+        return f"{need.requirement.name} @ {need.requirement.url}"
+    return need.text
+
+
+def _libraries_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the libraries that packages bring, by their file names."""
+    wanted = set(names)
+    return tuple(
+        library
+        for major in ("cuda11", "cuda12", "cuda13")
+        for library, package in table("libraries")[major].items()
+        if package in wanted
+    )
+
+
+RULES = (unmet_requirements,)
