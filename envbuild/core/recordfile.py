@@ -7,6 +7,7 @@ import posixpath
 from binascii import Error as BinasciiError
 from binascii import a2b_base64
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from envbuild.errors import WorldError
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 MOST_LINES = 1_000_000
 _LONGEST_PATH = 4096
-_SHA256 = b"sha256="
+_SHA256 = "sha256="
 _SHA256_BYTES = 32
 _SHA256_LENGTH = len(_SHA256) + 43
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
 _COLUMNS = 3
-_NO_FIRST = b"/,"
+_DIGITS = 20
 _MOST_REFUSED = 20
 
 
@@ -49,89 +50,80 @@ def parse_record(
     entries: list[RecordEntry] = []
     refused: list[str] = []
     for line in _joined(lines, most=most):
-        if _is_plain(line):  # nearly every line of every RECORD, and there are 10^5 of them
-            path, digest, size = line.rsplit(b",", 2)
-            sha256 = _hexadecimal(digest)
-            entries.append(RecordEntry(path=path.decode(), sha256=sha256, size=_number(size)))
+        plain = _plain_entry(line)
+        if plain is not None:
+            entries.append(plain)
             continue
-        row = _row(line)
+        path, digest, size = _row(line)
         try:
-            entry = _entry(row, site=site, prefix=prefix)
-        except (_RefusedLineError, UnicodeDecodeError) as error:
+            goal = _path(path, site=site, prefix=prefix)
+        except (_RefusedLineError, UnicodeEncodeError) as error:
             if len(refused) < _MOST_REFUSED:
-                refused.append(f"{_shown(row[0])}: {_reason(error)}")
-        else:
-            if entry is not None:
-                entries.append(entry)
+                refused.append(f"{_shown(path)}: {_reason(error)}")
+            continue
+        if goal:
+            sha256 = _hexadecimal(digest)
+            entries.append(RecordEntry(path=goal, sha256=sha256, size=_number(size)))
     return Record(entries=tuple(entries), refused=tuple(refused))
 
 
-def _is_plain(line: bytes) -> bool:
-    """Return whether a line can be taken as it stands."""
-    return (
-        line.isascii()
-        and b".." not in line
-        and b"./" not in line
-        and b'"' not in line
-        and b"//" not in line
-        and b"\0" not in line
-        and b"/," not in line
-        and line[0] not in _NO_FIRST
-        and line.count(b",") == _COLUMNS - 1
-        and len(line) < _LONGEST_PATH
-    )
+def _plain_entry(line: str) -> RecordEntry | None:
+    """Take a line as it stands, where it can be; there are 10^5 of them, and nearly all can."""
+    if '"' in line or "./" in line or "//" in line or "\0" in line or not line.isascii():
+        return None
+    parts = line.split(",")
+    if len(parts) != _COLUMNS:
+        return None
+    path, digest, size = parts
+    if len(path) > _LONGEST_PATH or not path.strip("/") or path[0] == "/" or path[-1] in "/.":
+        return None
+    return RecordEntry(path=path, sha256=_hexadecimal(digest), size=_number(size))
 
 
-def _joined(lines: Iterable[bytes], *, most: int) -> Iterator[bytes]:
-    """Join the lines of a path that holds a line break in quotes."""
-    held = b""
-    for number, line in enumerate(lines):
-        if number >= most:
-            raise WorldError(f"RECORD has more than {most:,} lines, wanted fewer")
-        if not held and b'"' not in line:
+def _joined(lines: Iterable[bytes], *, most: int) -> Iterator[str]:
+    """Decode the lines, and join those of a path that holds a line break in quotes."""
+    held = ""
+    source = iter(lines)
+    for raw in islice(source, most):
+        line = raw.decode("utf-8", "surrogateescape")
+        if not held and '"' not in line:
             yield line
             continue
         held += line
-        if held.count(b'"') % 2 == 0 or len(held) > _LONGEST_PATH:
+        if held.count('"') % 2 == 0 or len(held) > _LONGEST_PATH:
             yield held
-            held = b""
+            held = ""
+    if next(source, None) is not None:
+        raise WorldError(f"RECORD has more than {most:,} lines, wanted fewer")
     if held:
         yield held
 
 
-def _row(line: bytes) -> tuple[bytes, bytes, bytes]:
+def _row(line: str) -> tuple[str, str, str]:
     """Split a line at its last two commas, or as CSV where it holds a quote."""
-    if b'"' in line:
-        return _quoted(line)
-    path, *rest = line.rstrip(b"\r\n").rsplit(b",", 2)
-    digest, size = rest if len(rest) == _COLUMNS - 1 else (b"", b"")
+    line = line.rstrip("\r\n")
+    if '"' not in line:
+        parts = line.rsplit(",", 2)
+        path, digest, size = parts if len(parts) == _COLUMNS else (parts[0], "", "")
+        return path, digest, size
+    try:
+        row = next(csv.reader([line], strict=True), [])
+    except csv.Error:
+        row = [line]
+    path, digest, size = (*row, "", "", "")[:_COLUMNS]
     return path, digest, size
 
 
-def _quoted(line: bytes) -> tuple[bytes, bytes, bytes]:
-    text = line.decode("utf-8", errors="surrogateescape")
-    try:
-        row = next(csv.reader([text.rstrip("\r\n")], strict=True), [])
-    except csv.Error:
-        row = [text]
-    path, digest, size = (*row, "", "", "")[:_COLUMNS]
-    return (
-        path.encode("utf-8", errors="surrogateescape"),
-        digest.encode("utf-8", errors="surrogateescape"),
-        size.encode("utf-8", errors="surrogateescape"),
-    )
-
-
-def _entry(row: tuple[bytes, bytes, bytes], *, site: str, prefix: str) -> RecordEntry | None:
-    raw, digest, size = row
-    path = raw.decode("utf-8")
-    if b".." in raw or b"./" in raw or b"//" in raw or raw[:1] == b"/":
+def _path(path: str, *, site: str, prefix: str) -> str:
+    """Return the path of an entry, empty where it names a folder or nothing."""
+    path.encode("utf-8")
+    if ".." in path or "./" in path or "//" in path or path[:1] == "/" or path == ".":
         path = _normalised(path, site=site, prefix=prefix)
-    if not path or path[-1] == "/":
-        return None
+    if path[-1:] == "/":
+        return ""
     if "\0" in path or len(path) > _LONGEST_PATH:
         raise _RefusedLineError("no file can have this name")
-    return RecordEntry(path=path, sha256=_hexadecimal(digest), size=_number(size))
+    return path
 
 
 def _normalised(path: str, *, site: str, prefix: str) -> str:
@@ -147,25 +139,26 @@ def _normalised(path: str, *, site: str, prefix: str) -> str:
     return whole
 
 
-def _hexadecimal(digest: bytes) -> str | None:
-    if len(digest) != _SHA256_LENGTH or not digest.startswith(_SHA256):
+def _hexadecimal(digest: str) -> str | None:
+    if len(digest) != _SHA256_LENGTH or not digest.startswith(_SHA256) or not digest.isascii():
         return None
+    encoded = digest[len(_SHA256) :].encode().translate(_URLSAFE)
     try:
-        data = a2b_base64(digest[len(_SHA256) :].translate(_URLSAFE) + b"=")
+        data = a2b_base64(encoded + b"=")
     except BinasciiError:
         return None
     return data.hex() if len(data) == _SHA256_BYTES else None
 
 
-def _number(size: bytes) -> int | None:
+def _number(size: str) -> int | None:
     size = size.strip()
-    return int(size) if size.isdigit() and len(size) < 20 else None  # noqa: PLR2004
+    return int(size) if size.isascii() and size.isdigit() and len(size) < _DIGITS else None
 
 
-def _shown(raw: bytes) -> str:
-    text = raw[:200].decode("utf-8", errors="backslashreplace")
-    return f"`{text.encode('unicode_escape').decode()}`" if not text.isprintable() else f"`{text}`"
+def _shown(path: str) -> str:
+    text = path[:200].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return f"`{text}`" if text.isprintable() else f"`{text.encode('unicode_escape').decode()}`"
 
 
 def _reason(error: ValueError) -> str:
-    return "is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+    return "is no UTF-8 text" if isinstance(error, UnicodeEncodeError) else str(error)
