@@ -6,6 +6,16 @@ import argparse
 from typing import TYPE_CHECKING, NoReturn
 
 from envbuild import __version__
+from envbuild.doctorarguments import (
+    ABOUT_DOCTOR,
+    ABOUT_EXPLAIN,
+    ABOUT_RULES,
+    EPILOG_DOCTOR,
+    EPILOG_EXPLAIN,
+    EPILOG_RULES,
+    doctor_arguments,
+    redact_argument,
+)
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +44,7 @@ _TOP_EPILOG = f"""\
 examples:
   envbuild lock                    lock every target of the project in this folder
   envbuild lock --check            say whether the lock still holds; write nothing
+  envbuild doctor                  what is wrong with an environment, and the repair
   envbuild gpus RTX 5090           the compute capability of a GPU
 
 `envbuild COMMAND --help` says more about a command.
@@ -137,7 +148,28 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
     )
     gpus.add_argument("name", nargs="*", metavar="NAME", help="a GPU, or a compute capability")
     _output_arguments(gpus, formats=("text", "json"))
-    return parser, {"lock": lock, "gpus": gpus}
+    return parser, {"lock": lock, **_doctor_parsers(commands), "gpus": gpus}
+
+
+def _doctor_parsers(commands: argparse._SubParsersAction[Parser]) -> dict[str, Parser]:
+    doctor = commands.add_parser(
+        "doctor",
+        help="examine an environment: root cause, evidence, repair",
+        **_texts(ABOUT_DOCTOR, EPILOG_DOCTOR),
+    )
+    doctor_arguments(doctor)
+    redact_argument(_output_arguments(doctor, formats=("text", "json", "sarif", "github")))
+    rules = commands.add_parser(
+        "rules", help="list what doctor judges", **_texts(ABOUT_RULES, EPILOG_RULES)
+    )
+    rules.add_argument("prefix", nargs="?", metavar="PREFIX", help="EB3 say")
+    explain = commands.add_parser(
+        "explain", help="the page of a rule", **_texts(ABOUT_EXPLAIN, EPILOG_EXPLAIN)
+    )
+    explain.add_argument("what", nargs="+", metavar="CODE", help="EB301 say")
+    for parser in (rules, explain):
+        _output_arguments(parser, formats=("text", "json"))
+    return {"doctor": doctor, "rules": rules, "explain": explain}
 
 
 def _texts(about: str, epilog: str) -> _Texts:
@@ -198,7 +230,9 @@ def _source_arguments(parser: Parser) -> None:
     )
 
 
-def _output_arguments(parser: Parser, *, formats: Sequence[str], explain: bool = False) -> None:
+def _output_arguments(
+    parser: Parser, *, formats: Sequence[str], explain: bool = False
+) -> argparse._ArgumentGroup:
     output = parser.add_argument_group("what to print")
     if explain:
         output.add_argument(
@@ -214,3 +248,4 @@ def _output_arguments(parser: Parser, *, formats: Sequence[str], explain: bool =
         default="auto",
         help="auto follows the terminal, NO_COLOR and FORCE_COLOR",
     )
+    return output

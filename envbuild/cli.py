@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from envbuild.commands.lock import LockOptions
+    from envbuild.doctorcommand import DoctorWorld
     from envbuild.model.report import LockReport
     from envbuild.ports import Reporter
     from envbuild.render.answer import Manner
@@ -44,13 +45,18 @@ class LockCommand(Protocol):
         ...
 
 
-def main(argv: Sequence[str] | None = None, *, lock_report: LockCommand | None = None) -> int:
-    """Run one command and return its exit code; ``lock_report`` None means the real one."""
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    lock_report: LockCommand | None = None,
+    doctor_world: DoctorWorld | None = None,
+) -> int:
+    """Run one command and return its exit code; a world that is None is the real one."""
     words = list(sys.argv[1:] if argv is None else argv)
     escape_what_cannot_be_encoded(sys.stdout)
     escape_what_cannot_be_encoded(sys.stderr)
     try:
-        return _run(words, lock_report)
+        return _run(words, lock_report, doctor_world)
     except EnvbuildError as error:
         from envbuild.render.failure import failure_of
 
@@ -63,7 +69,9 @@ def main(argv: Sequence[str] | None = None, *, lock_report: LockCommand | None =
         return _fail(_bug(error, words), words)
 
 
-def _run(words: list[str], lock_report: LockCommand | None) -> int:
+def _run(
+    words: list[str], lock_report: LockCommand | None, doctor_world: DoctorWorld | None
+) -> int:
     try:
         arguments = parse_arguments(words)
     except SystemExit as done:  # after --help and --version
@@ -72,7 +80,20 @@ def _run(words: list[str], lock_report: LockCommand | None) -> int:
     if arguments.command == "gpus":
         return _run_gpus(arguments)
     with sigterm_interrupts():
-        return _run_lock(arguments, lock_report)
+        if arguments.command == "lock":
+            return _run_lock(arguments, lock_report)
+        return _run_doctor(arguments, doctor_world)
+
+
+def _run_doctor(arguments: argparse.Namespace, world: DoctorWorld | None) -> int:
+    from envbuild.doctorcommand import run_doctor, run_explain, run_rules
+
+    if world is None:
+        from envbuild.doctorwiring import real_world
+
+        world = real_world()
+    run = {"doctor": run_doctor, "rules": run_rules, "explain": run_explain}
+    return run[arguments.command](arguments, world)
 
 
 def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) -> int:
@@ -178,6 +199,11 @@ def _fail(failure: Failure, words: list[str]) -> int:
         from envbuild.render.github import failure_commands
 
         answer = failure_commands(failure, root=_root(words))
+    elif asked == "sarif":
+        from envbuild.render.jsonreport import render_json
+        from envbuild.render.sarif import failed_run
+
+        answer = render_json(failed_run(failure.message, exit_code=failure.exit_code))
     color = wants_color(sys.stderr, _asked(words, "--color"), os.environ)
     # What went wrong first is what counts: that it cannot be told has no one left to hear it.
     with suppress(WorldError):
@@ -231,7 +257,8 @@ def _asked(words: list[str], option: str) -> str:
 def _root(words: list[str]) -> str:
     """Return what stands before the names of the project's files: nothing, or ``folder/``."""
     try:
-        path = str(getattr(parse_arguments(words), "path", "."))
+        arguments = parse_arguments(words)
+        path = str(getattr(arguments, "path", ".")) if arguments.command == "lock" else "."
     except EnvbuildError:
         path = "."
     folder = os.path.normpath(path.removesuffix("pyproject.toml") or ".")

@@ -158,8 +158,16 @@ def test_nothing_heavy_is_imported_for_the_version() -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        ([], "no command was given, wanted one of `lock`, `gpus`", "`envbuild --help` shows"),
-        (["lok"], "unknown command `lok`, wanted one of `lock`, `gpus`", "did you mean `lock`?"),
+        (
+            [],
+            "no command was given, wanted one of `lock`, `doctor`, `rules`, `explain`, `gpus`",
+            "`envbuild --help` shows",
+        ),
+        (
+            ["lok"],
+            "unknown command `lok`, wanted one of `lock`, `doctor`, `rules`, `explain`, `gpus`",
+            "did you mean `lock`?",
+        ),
         (
             ["lock", "--chek"],
             "unknown option `--chek` of `envbuild lock`",

@@ -13,7 +13,7 @@ from envbuild.render.rows import finding_words, plural
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from envbuild.model.diagnosis import DoctorReport, NotJudged, Problem
+    from envbuild.model.diagnosis import DoctorReport, NotJudged, Problem, Repair
     from envbuild.model.finding import Finding
     from envbuild.model.fix import RepairStep
 
@@ -69,6 +69,20 @@ def render_plan(plan: tuple[RepairStep, ...], *, color: bool = False) -> str:
     canvas = Canvas(color=color)
     plan_lines(canvas, plan)
     return redact_text(canvas.text())
+
+
+def render_failed_repair(repair: Repair, *, color: bool = False) -> str:
+    """Return which step failed and what is still to be done; nothing where none failed."""
+    if repair.failed is None:
+        return ""
+    canvas = Canvas(color=color)
+    step = repair.failed
+    what = shlex.join(step.command) or step.text
+    canvas.labelled("error: ", f"the repair stopped at `{what}`: {repair.reason}", style="bold red")
+    for later in (step, *repair.rest):
+        canvas.line(f"# still to do: {later.reason}", indent=2)
+        canvas.line(shlex.join(later.command) or later.text, indent=2)
+    return redact_text(canvas.text()) + "\n"
 
 
 def counts(report: DoctorReport) -> str:

@@ -50,6 +50,18 @@ def sarif_document(report: DoctorReport, *, exit_code: int) -> dict[str, object]
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
+def failed_run(message: str, *, exit_code: int) -> dict[str, object]:
+    """Return a SARIF log that says why nothing was examined."""
+    invocation = {
+        "executionSuccessful": False,
+        "exitCode": exit_code,
+        "toolExecutionNotifications": [{"level": "error", "message": {"text": message}}],
+    }
+    driver = {"name": "envbuild", "semanticVersion": __version__}
+    run = {"tool": {"driver": driver}, "invocations": [invocation], "results": []}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
 def fingerprint(finding: Finding, subject: Subject) -> str:
     """Return what stays the same of a finding from run to run, wherever the environment lies."""
     tokens = sorted(token.replace(subject.prefix, "") for token in finding.brings)
