@@ -227,11 +227,13 @@ class MadeEnv:
         return self
 
     def write(self, path: str, content: bytes | str) -> MadeEnv:
-        """Write a file that no RECORD names; a path relative to the site folder."""
+        """Write a file that no RECORD names; a path relative to the site folder.
+
+        What lies there goes first, so that a copy made of hard links leaves its original alone.
+        """
         goal = Path(os.path.normpath(self.site / path))
         goal.parent.mkdir(parents=True, exist_ok=True)
-        if goal.is_symlink():
-            goal.unlink()
+        goal.unlink(missing_ok=True)
         goal.write_bytes(_bytes(content))
         return self
 

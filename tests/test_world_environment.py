@@ -99,6 +99,13 @@ def test_a_path_may_be_relative(made: MadeEnv) -> None:
     assert found(".venv", folder=made.prefix.parent).prefix == str(made.prefix)
 
 
+def test_a_bare_name_is_looked_up_as_a_shell_does(made: MadeEnv) -> None:
+    path = f"/gone:{made.prefix}/bin"
+    assert found("python3", PATH=path).prefix == str(made.prefix)
+    with pytest.raises(InputError, match="found nothing at"):
+        found("python3.9", PATH=path)
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -404,7 +411,7 @@ class TestDefects:
 def many(tmp_path: Path, *, count: int) -> MadeEnv:
     env = EnvMaker(tmp_path).venv()
     for number in range(count):
-        files = {f"p{number}/m{module}.py": f"{module}" for module in range(20)}
+        files = {f"p{number}/m{module}.py": f"{module}" for module in range(5)}
         env.install(f"p{number}", "1.0", files=files, requires=["a>=1", "b"] * 5)
     return env
 
@@ -415,7 +422,14 @@ def test_a_hundred_distributions(tmp_path: Path) -> None:
     assert env.ownership().missing == ()
 
 
+@pytest.fixture(name="asked")
+def only_when_slow_tests_are_asked_for(request: pytest.FixtureRequest) -> None:
+    if "slow" not in request.config.getoption("markexpr"):
+        pytest.skip("slow: run with `-m slow`")
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("asked")
 def test_a_thousand_distributions_take_less_than_three_seconds(tmp_path: Path) -> None:
     env = many(tmp_path, count=1000)
     begin = time.perf_counter()
@@ -425,6 +439,7 @@ def test_a_thousand_distributions_take_less_than_three_seconds(tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("asked")
 def test_a_million_entries(tmp_path: Path) -> None:
     env = EnvMaker(tmp_path).venv()
     line = "evil/file{}.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n"

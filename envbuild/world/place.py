@@ -48,6 +48,7 @@ def find_place(
     if path is None:
         return _default(root=root, environ=environ, around=around)
     if not root.is_image:
+        path = _on_path(path, root=root, environ=environ) or path
         path = posixpath.normpath(posixpath.join(around.folder, posixpath.expanduser(path)))
     path = root.inside(path)
     if root.is_folder(path):
@@ -58,6 +59,14 @@ def find_place(
     raise InputError(
         f"found {found} at `{path}`, wanted an environment's folder or its interpreter", hint=_HINT
     )
+
+
+def _on_path(name: str, *, root: Root, environ: Mapping[str, str]) -> str | None:
+    """Return the interpreter that a shell would start for a bare name (``python3.11``)."""
+    if not _INTERPRETER.fullmatch(name):
+        return None
+    paths = (f"{folder}/{name}" for folder in environ.get("PATH", "").split(":") if folder)
+    return next((path for path in paths if root.is_file(path)), None)
 
 
 def is_prefix(path: str, *, root: Root) -> bool:

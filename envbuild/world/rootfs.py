@@ -77,9 +77,9 @@ class Root:
         return data
 
     def head(self, path: str, size: int) -> bytes:
-        """Return the first bytes of a file."""
+        """Return the first bytes of a file; none where it would have to be waited for."""
         with self.open(path) as file:
-            return file.read(size)
+            return file.read(size) or b""
 
     def text(self, path: str, *, limit: int = 1 << 20) -> str | None:
         """Return a file's text with what is no UTF-8 replaced, or None where it is unreadable."""
