@@ -22,6 +22,7 @@ from envbuild.model.report import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
+
     from index import LocalIndex
 
     from envbuild.catalog.reader import Catalog
