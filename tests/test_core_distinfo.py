@@ -61,6 +61,7 @@ def test_what_is_no_entry(entry: str) -> None:
     [
         ("mkl-2024.1.0-ha957f24_693.json", EntryName(name="mkl", version="2024.1.0")),
         ("libstdcxx-ng-11.2.0-h1.json", EntryName(name="libstdcxx-ng", version="11.2.0")),
+        ("tzdata-2024_a-0.json", EntryName(name="tzdata", version="2024_a")),
         ("history", None),
         ("x.json", None),
     ],

@@ -179,6 +179,12 @@ def test_a_link_to_a_folder_above_is_not_followed(env: MadeEnv) -> None:
     assert env.ownership().unowned == (f"{env.site}/a/b.so",)
 
 
+def test_shared_objects_that_are_known_already(env: MadeEnv) -> None:
+    env.install("a", "1", files={"a.so": b"x"})
+    known = (f"{env.site}/a.so", f"{env.site}/b.so")
+    assert read_ownership(env.read(), objects=known).unowned == (f"{env.site}/b.so",)
+
+
 def test_an_image(tmp_path: Path) -> None:
     env = EnvMaker(tmp_path, image=True).venv()
     found = twins(env, cu13=b"aaaa", cu12=b"bbbb").ownership()

@@ -38,7 +38,7 @@ def parse_entry_name(entry: str) -> EntryName | None:
     if not _SUFFIX.search(entry):
         return None
     name, _, version = _EGG_TAIL.sub("", _SUFFIX.sub("", entry)).partition("-")
-    return _entry_name(name, version)
+    return _entry_name(name, version.replace("_", "-"))
 
 
 def parse_conda_name(entry: str) -> EntryName | None:
@@ -53,7 +53,7 @@ def _entry_name(name: str, version: str) -> EntryName | None:
     name = name.strip("_")
     if not _NAME.fullmatch(name):
         return None
-    return EntryName(name=canonicalize_name(name), version=version.replace("_", "-"))
+    return EntryName(name=canonicalize_name(name), version=version)
 
 
 def parse_wheel_tags(text: str) -> tuple[str, ...]:

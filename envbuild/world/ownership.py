@@ -37,9 +37,13 @@ class _Path:
     size: int | None
 
 
-def read_ownership(installed: Installed) -> Ownership:
-    """Compare the RECORD of every distribution with the files; reads hardly any of their bytes."""
+def read_ownership(installed: Installed, *, objects: Iterable[str] | None = None) -> Ownership:
+    """Compare the RECORD of every distribution with the files; reads hardly any of their bytes.
+
+    ``objects`` are the environment's shared objects where they are known (``shared_objects``).
+    """
     root = Root(installed.root)
+    objects = shared_objects(installed, root=root) if objects is None else objects
     claims = _claims(installed.distributions)
     shared: list[SharedPath] = []
     missing: dict[str, list[str]] = defaultdict(list)
@@ -59,7 +63,7 @@ def read_ownership(installed: Installed) -> Ownership:
         shared=tuple(sorted(shared, key=lambda one: one.path)),
         missing=_grouped(missing),
         resized=_grouped(resized),
-        unowned=tuple(sorted(shared_objects(installed, root=root) - recorded)),
+        unowned=tuple(sorted(set(objects) - recorded)),
         owners=tuple(sorted(owners.items())),
     )
 
