@@ -101,6 +101,13 @@ def catalog(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def generated(session: nox.Session) -> None:
+    """Write docs/checks.md anew from the rules."""
+    session.install("--editable", ".")
+    session.run("python", "scripts/render_checks.py", *session.posargs)
+
+
+@nox.session(default=False)
 def benchmarks(session: nox.Session) -> None:
     """Measure the budgets."""
     if not Path("benchmarks/run.py").is_file():

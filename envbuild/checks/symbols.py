@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from envbuild.checks import binaries, libraries
 from envbuild.checks.owners import (
     counted,
     owners_for,
@@ -17,7 +18,7 @@ from envbuild.checks.owners import (
 )
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import package_for
-from envbuild.checks.torchextension import RULES as _EXTENSION_RULES
+from envbuild.checks.torchextension import other_torch
 from envbuild.core.libnames import is_torch_symbol
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual, Reinstall, Remove, Unset
@@ -68,7 +69,7 @@ def missing_symbols(
         if provider:
             yield _lacking(owners, subject, provider, symbols, links=links, facts=facts)
         else:
-            yield _undefined(owners, subject, symbols)
+            yield _undefined(subject, symbols)
 
 
 def _is_of_torch(owners: Owners, one: MissingSymbol) -> bool:
@@ -112,18 +113,18 @@ def _lacking(
     )
 
 
-def _undefined(owners: Owners, subject: Subject, symbols: list[MissingSymbol]) -> Finding:
+def _undefined(subject: Subject, symbols: list[MissingSymbol]) -> Finding:
     names = sorted({one.name for one in symbols})
     fixes: tuple[Fix, ...] = (Reinstall(names=(subject.name,)),) if subject.name else ()
     hint = None
-    if any(name.startswith(_MKL) for name in names):
+    mkl = [name for name in names if name.startswith(_MKL)]
+    if mkl:
         hint = "MKL 2024.1 and newer no longer define `iJIT_…`, which conda's torch up to 2.2 uses"
         fixes = (Manual(text="conda install 'mkl<2024.1'"),)
     elif subject.name == "torch":
         hint = "torch's own libraries are not all of one build"
     elif not fixes:
         fixes = (Manual(text=f"build {subject.label} again"),)
-    del owners
     return Finding(
         code="EB301",
         severity=Severity.ERROR,
@@ -134,8 +135,12 @@ def _undefined(owners: Owners, subject: Subject, symbols: list[MissingSymbol]) -
         evidence=(*shortened(names), *sorted({f"needed by {one.path}" for one in symbols})),
         hint=hint,
         fixes=fixes,
-        because=(subject.token, *sorted({f"file:{one.path}" for one in symbols})),
-        brings=(*(f"symbol:{name}" for name in names), *subject.brings),
+        because=(
+            subject.token,
+            *(f"symbol:{name}" for name in mkl),
+            *sorted({f"file:{one.path}" for one in symbols}),
+        ),
+        brings=(*(f"symbol:{name}" for name in names if name not in mkl), *subject.brings),
     )
 
 
@@ -192,4 +197,4 @@ def _fixes(
     return (*foreign, Install(requirements=(package,)))
 
 
-RULES = (missing_symbols, *_EXTENSION_RULES)
+RULES = (missing_symbols, other_torch, *libraries.RULES, *binaries.RULES)

@@ -1,0 +1,174 @@
+"""EB604: the architectures that extensions are built for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from envbuild.checks.owners import torch_cuda, torch_label, torch_public
+from envbuild.checks.rule import rule
+from envbuild.checks.tables import table
+from envbuild.checks.toolkit import toolkit_of
+from envbuild.core.archs import Coverage, coverage, toolkit_knows
+from envbuild.model.builds import Builds
+from envbuild.model.cuda import ComputeCapability, CudaVersion
+from envbuild.model.facts import DeviceCode
+from envbuild.model.finding import Finding, Severity
+from envbuild.model.fix import Export, Manual
+from envbuild.model.host import Host
+from envbuild.model.installed import Installed
+from envbuild.model.layers import Aim
+
+if TYPE_CHECKING:
+    from envbuild.model.fix import Fix
+
+_VARIABLE = "TORCH_CUDA_ARCH_LIST"
+_SEPARATORS = re.compile(r"[;,\s]+")
+# torch.utils.cpp_extension takes names of generations as well.
+_GENERATION = re.compile(
+    r"(?:kepler(?:\+tesla)?|maxwell(?:\+tegra)?|pascal|volta|turing|ampere(?:\+tegra)?|ada|hopper"
+    r"|blackwell(?:\+tegra)?)(?:\+ptx)?",
+    re.IGNORECASE,
+)
+# Measured: up to here torch raises IndexError without the variable and without a GPU.
+_LAST_RAISING = Version("2.8.99")
+
+
+@rule(
+    "EB604", "The list of GPU architectures for builds is unset or wrong", severity=Severity.ERROR
+)
+def arch_list(installed: Installed, host: Host, aim: Aim, builds: Builds) -> Iterator[Finding]:
+    """Extensions are compiled for what `TORCH_CUDA_ARCH_LIST` names, else for the GPUs seen.
+
+    **What it finds.** The variable is unset and no GPU is visible, as
+    in `docker build`; it names an architecture that torch or nvcc does not know yet or no longer;
+    or none of what it names runs on the GPUs that the environment is meant for.
+
+    **Why it matters.** `IndexError: list index out of range` in `_get_cuda_arch_flags`, `Unknown
+    CUDA arch (10.0) or GPU not supported`, `nvcc fatal: Unsupported gpu architecture
+    'compute_120'`, or an extension that builds and then has no kernel for the GPU.
+
+    **Example.** TORCH_CUDA_ARCH_LIST=10.0 with torch 2.5.1, which knows 9.0a at most.
+
+    **Fix.** Export the capabilities of the GPUs the environment is for. Where torch or nvcc does
+    not know them, raise torch or the toolkit; a shorter list builds what does not run.
+    """
+    if torch_cuda(installed) is None:
+        return
+    text = host.variable(_VARIABLE)
+    if text is None:
+        if not host.gpus:
+            yield _unset(installed, aim, builds)
+        return
+    words = [word for word in _SEPARATORS.split(text) if word]
+    if any(_GENERATION.fullmatch(word) for word in words):
+        return
+    parsed = {word: _parsed(word) for word in words}
+    capabilities = [capability for word in words if (capability := parsed[word]) is not None]
+    for word, capability in parsed.items():
+        if capability is None:
+            yield _finding(f"`{word}` of {_VARIABLE} is no architecture", (_set(aim),), builds)
+    for capability in dict.fromkeys(capabilities):
+        yield from _unknown(capability, installed, host, builds)
+    yield from _uncovered(words, capabilities, aim, builds)
+
+
+def _parsed(word: str) -> ComputeCapability | None:
+    try:
+        return ComputeCapability.parse(word.lower().removesuffix("+ptx"))
+    except ValueError:
+        return None
+
+
+def _unset(installed: Installed, aim: Aim, builds: Builds) -> Finding:
+    raises = _is_raising(torch_public(installed))
+    consequence = "raises IndexError" if raises else "chooses the architectures itself"
+    return _finding(
+        f"{_VARIABLE} is unset and no GPU is visible: torch {consequence}",
+        (_set(aim),),
+        builds,
+        severity=Severity.ERROR if raises else Severity.WARNING,
+    )
+
+
+def _is_raising(public: str | None) -> bool:
+    try:
+        return Version(public or "") <= _LAST_RAISING
+    except InvalidVersion:
+        return False
+
+
+def _set(aim: Aim) -> Fix:
+    names = ";".join(str(capability) for capability in sorted(set(aim.capabilities)))
+    if names:
+        return Export(variable=_VARIABLE, value=names)
+    return Manual(
+        text=f"export {_VARIABLE} with the capabilities of the GPUs meant, like '9.0;12.0'"
+    )
+
+
+def _unknown(
+    capability: ComputeCapability, installed: Installed, host: Host, builds: Builds
+) -> Iterator[Finding]:
+    name = f"{capability.major}.{capability.minor}"
+    since, public = table("build")["torch"].get(name), torch_public(installed)
+    if since and public and Version(public) < Version(since):
+        yield _finding(
+            f"{_VARIABLE} names {name}, which {torch_label(installed)} does not know"
+            f" (torch {since} does)",
+            (Manual(text=f"install torch {since} or newer; do not shorten the list"),),
+            builds,
+        )
+    toolkit = toolkit_of(host)
+    version = toolkit.version if toolkit else None
+    first = table("build")["nvcc"].get(name)
+    if version is None or (first is None and toolkit_knows(version, capability)):
+        return
+    if first is not None and version < CudaVersion.parse(first):
+        want = f"CUDA {first} or newer"
+    elif not toolkit_knows(version, capability):
+        want = "a toolkit of CUDA 12"
+    else:
+        return
+    yield _finding(
+        f"{_VARIABLE} names {name}, which nvcc {version} does not compile for",
+        (Manual(text=f"install {want} and set CUDA_HOME to it"),),
+        builds,
+    )
+
+
+def _uncovered(
+    words: list[str], capabilities: list[ComputeCapability], aim: Aim, builds: Builds
+) -> Iterator[Finding]:
+    """Say which GPU would find no code in what is built."""
+    if len(words) != len(capabilities) or not capabilities:
+        return
+    ptx = [c for c, w in zip(capabilities, words, strict=True) if w.upper().endswith("+PTX")]
+    code = DeviceCode(sass=tuple(capabilities), ptx=tuple(ptx))
+    lost = [gpu for gpu in aim.capabilities if coverage(code, gpu) is Coverage.NONE]
+    if lost:
+        names = " and ".join(gpu.sm for gpu in sorted(set(lost)))
+        yield _finding(
+            f"{_VARIABLE}={';'.join(words)} gives no code for {names} ({aim.source})",
+            (_set(aim),),
+            builds,
+        )
+
+
+def _finding(
+    message: str, fixes: tuple[Fix, ...], builds: Builds, *, severity: Severity = Severity.ERROR
+) -> Finding:
+    return Finding(
+        code="EB604",
+        severity=severity,
+        subject=_VARIABLE,
+        message=message,
+        fixes=fixes,
+        brings=tuple(f"build:{one}" for one in builds.packages),
+    )
+
+
+RULES = (arch_list,)

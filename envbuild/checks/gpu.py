@@ -1,0 +1,211 @@
+"""EB401, EB402: GPU code in what is installed, against the GPUs it is meant for."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from envbuild.checks.driver import RULES as _DRIVER_RULES
+from envbuild.checks.driver import highest_cuda
+from envbuild.checks.gpuparts import RULES as _PART_RULES
+from envbuild.checks.gpuparts import library_of
+from envbuild.checks.owners import owners_for, torch_cuda, torch_public
+from envbuild.checks.rule import rule
+from envbuild.checks.torchpairs import rebuild
+from envbuild.core.archs import Coverage, coverage
+from envbuild.core.kernels import Package, has_kernels, is_companion, is_judged, judge_code
+from envbuild.model.facts import DeviceCode
+from envbuild.model.finding import Finding, Severity
+from envbuild.model.fix import Install, Manual
+from envbuild.model.host import Host
+from envbuild.model.installed import Installed, Ownership
+from envbuild.model.layers import Aim
+from envbuild.model.links import DeviceCodes
+from envbuild.model.project import IndexUrls
+from envbuild.ports import Facts
+
+if TYPE_CHECKING:
+    from envbuild.checks.owners import Subject
+    from envbuild.model.cuda import CudaVersion
+    from envbuild.model.facts import TorchBuild
+    from envbuild.model.fix import Fix
+    from envbuild.model.links import BinaryCode
+
+# What auditwheel grafts into a wheel: copies of libraries whose kernels the wheel may not use.
+_BUNDLED = re.compile(r"/[^/]+\.libs/")
+_TORCH_KERNELS = re.compile(r"/libtorch_cuda\w*\.so$")
+
+
+@rule("EB401", "No code for the GPU", severity=Severity.ERROR)
+def no_code(
+    installed: Installed,
+    ownership: Ownership,
+    codes: DeviceCodes,
+    aim: Aim,
+    facts: Facts,
+    host: Host,
+) -> Iterator[Finding]:
+    """A package holds neither machine code that the GPU runs nor PTX that can be compiled for it.
+
+    **What it finds.** Per package, the architectures that its files hold, read from the files,
+    against the GPUs that the environment is meant for: those of the machine, of the lock, or of
+    `--gpu`. Code for X.y runs on X.z with z >= y, so sm_86 serves 8.9 and sm_120 serves 12.1.
+
+    **Why it matters.** `no kernel image is available for execution on the device`, at the first
+    kernel and not on import. A version number does not tell: torch 2.7.0 from PyPI has no code
+    for Blackwell, torch 2.7.0+cu128 has. For NCCL it is a warning: one GPU alone does not use it.
+
+    **Example.** torch 2.7.0 has no code for sm_120: SASS sm_50 … sm_90, no PTX.
+
+    **Fix.** Install the build of the same torch that has the code, with its companions, then
+    replace or rebuild every extension.
+    """
+    for subject, finding in _judged(installed, ownership, codes, aim):
+        if finding.code == "EB401":
+            yield dataclasses.replace(
+                finding,
+                evidence=(*finding.evidence, f"GPUs according to {aim.source}"),
+                fixes=_fixes(subject, installed, aim, facts=facts, host=host),
+                because=_because(subject),
+                brings=subject.brings if finding.severity is Severity.ERROR else (),
+            )
+
+
+@rule("EB402", "The GPU runs a package only after compiling its PTX", severity=Severity.NOTE)
+def jit_only(
+    installed: Installed, ownership: Ownership, codes: DeviceCodes, aim: Aim, host: Host
+) -> Iterator[Finding]:
+    """A package holds no machine code for the GPU, but PTX that the driver compiles for it.
+
+    **What it finds.** Packages that the GPUs aimed at run only by way of PTX.
+
+    **Why it matters.** The first start takes minutes and the result is slower than code made for
+    the GPU. The driver must be as new as the CUDA that wrote the PTX: compatibility within a
+    CUDA major does not extend to PTX.
+
+    **Example.** sm_120 runs spconv-cu126 2.3.8 only by compiling its compute_90 code.
+
+    **Fix.** None is needed. A build for the GPU's architecture is faster.
+    """
+    for subject, finding in _judged(installed, ownership, codes, aim):
+        if finding.code != "EB402":
+            continue
+        yield dataclasses.replace(
+            finding,
+            evidence=(*finding.evidence, *_ptx_driver(installed, host)),
+            because=_because(subject),
+        )
+
+
+def _because(subject: Subject) -> tuple[str, ...]:
+    if subject.name == "torch" or not subject.name:
+        return (subject.token,)
+    return (subject.token, "dist:torch") if is_companion(subject.name) else (subject.token,)
+
+
+def _ptx_driver(installed: Installed, host: Host) -> tuple[str, ...]:
+    """Say that the driver may be too old for the PTX, where it is older than torch's CUDA."""
+    cuda, highest = torch_cuda(installed), highest_cuda(host)
+    if cuda is None or highest is None or highest >= cuda:
+        return ()
+    return (
+        (
+            f"driver {host.driver} is of CUDA {highest}: it cannot compile PTX of CUDA {cuda}, so a"
+            " package built with that fails here"
+        ),
+    )
+
+
+def _judged(
+    installed: Installed, ownership: Ownership, codes: DeviceCodes, aim: Aim
+) -> Iterator[tuple[Subject, Finding]]:
+    owners = owners_for(installed, ownership)
+    binaries = [one for one in codes.binaries if not _BUNDLED.search(one.path)]
+    cuda = torch_cuda(installed)
+    for subject, ones in owners.group(binaries, (one.path for one in binaries)).items():
+        if not is_judged(subject.name):
+            continue
+        code = _joined(subject, ones, installed)
+        package = Package(name=subject.name, label=subject.label)
+        for finding in judge_code(package, code, aim.capabilities, cuda=cuda):
+            yield subject, _softened(subject, finding)
+
+
+def _softened(subject: Subject, finding: Finding) -> Finding:
+    """Warn only, where a package may well work without the kernels in its files."""
+    known = has_kernels(subject.name) or is_companion(subject.name) or not subject.name
+    if finding.severity is Severity.ERROR and not known:
+        return dataclasses.replace(finding, severity=Severity.WARNING)
+    return finding
+
+
+def _joined(subject: Subject, ones: list[BinaryCode], installed: Installed) -> DeviceCode:
+    """Return the code of a package: of the files that count, all together.
+
+    A package may hold kernels that only some GPUs use in files of their own, so one file proves
+    nothing against it.
+    """
+    if subject.name == "torch":
+        ones = [one for one in ones if _TORCH_KERNELS.search(one.path)] or ones
+    if subject.name == "bitsandbytes":
+        library = library_of(installed)
+        ones = [one for one in ones if one.path.endswith(f"/{library}")] or ones
+    return DeviceCode(
+        sass=tuple(sorted({c for one in ones for c in one.code.sass})),
+        ptx=tuple(sorted({c for one in ones for c in one.code.ptx})),
+    )
+
+
+def _fixes(
+    subject: Subject, installed: Installed, aim: Aim, *, facts: Facts, host: Host
+) -> tuple[Fix, ...]:
+    archs = ";".join(str(capability) for capability in sorted(set(aim.capabilities)))
+    one = subject.distribution
+    if subject.name == "torch" or is_companion(subject.name):
+        build = _better(installed, aim, facts=facts, host=host)
+        if build is not None:
+            return (_install(build, installed),)
+        return (Manual(text=f"lock for these GPUs: envbuild lock with gpus = [{archs}]"),)
+    if one is None or one.origin is not None or one.record is None:
+        return (
+            Manual(text=f"export TORCH_CUDA_ARCH_LIST='{archs}'"),
+            rebuild(one, subject.label, installed),
+        )
+    return (
+        Manual(
+            text=f"take a release of {one.name} with code for these GPUs, or build it with"
+            f" TORCH_CUDA_ARCH_LIST='{archs}'"
+        ),
+    )
+
+
+def _better(installed: Installed, aim: Aim, *, facts: Facts, host: Host) -> TorchBuild | None:
+    """Return the newest build of the same torch that runs on every GPU aimed at."""
+    public = torch_public(installed)
+    limit = highest_cuda(host)
+    found: list[tuple[CudaVersion, TorchBuild]] = []
+    for build in facts.torch_builds():
+        code = build.code_aarch64 if installed.machine == "aarch64" else build.code_x86_64
+        if build.torch != public or build.cuda is None or code is None:
+            continue
+        if limit is not None and build.cuda.major > limit.major:
+            continue
+        if all(coverage(code, g, cuda=build.cuda) is Coverage.NATIVE for g in aim.capabilities):
+            found.append((build.cuda, build))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _install(build: TorchBuild, installed: Installed) -> Install:
+    """Install torch and its companions from the index of one build."""
+    tag = build.cuda.tag if build.cuda else "cpu"
+    wanted = {"torch": build.torch}
+    wanted |= {name: version for name, version in build.companions if installed.find(name)}
+    return Install(
+        requirements=tuple(f"{name}=={version}+{tag}" for name, version in wanted.items()),
+        index=f"{IndexUrls().pytorch}/{tag}",
+    )
+
+
+RULES = (no_code, jit_only, *_DRIVER_RULES, *_PART_RULES)
