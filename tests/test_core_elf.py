@@ -221,6 +221,22 @@ def test_tables_of_absurd_size_are_refused_before_they_are_read() -> None:
         window.table(0, TABLE_LIMIT + 1, what="symbol table")
 
 
+def test_a_dynamic_section_of_absurd_length_is_refused() -> None:
+    data = bytearray(make_elf(soname="x.so"))
+    at = data.index(struct.pack("<II", 2, 6), 64)  # PT_DYNAMIC
+    data[at + 32 : at + 40] = struct.pack("<Q", 1 << 30)
+    with pytest.raises(ElfError, match="more than 65536 entries"):
+        Elf(Held(bytes(data)))
+
+
+def test_more_symbols_than_the_file_holds_are_refused() -> None:
+    data = bytearray(make_elf(defines=("one",), hashes="sysv"))
+    at = data.index(struct.pack("<4I", 1, 2, 1, 0))
+    data[at + 4 : at + 8] = struct.pack("<I", 999_999)
+    with pytest.raises(ElfError, match="holds 999999 symbols"):
+        Elf(Held(bytes(data))).undefined()
+
+
 def test_hashes_are_those_of_the_specifications() -> None:
     assert elfhash.gnu_hash(b"printf") == 0x156B2BB8
     assert elfhash.sysv_hash(b"GLIBC_2.2.5") == 0x9691A75

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from elfmaker import AARCH64
+from elfmaker import AARCH64, make_elf
+from fuzzing import FUZZ, mutated
+from hypothesis import given
 from imagemaker import LIBC, NVIDIA, OLD_TORCH, SITE, TAG, TORCH, Image, machine, with_torch
 
 from envbuild.core.linksymbols import newest_of
@@ -378,3 +380,22 @@ def test_the_origin_is_that_of_the_link_and_not_of_its_goal() -> None:
     links = image.judge()
     assert is_sound(links)
     assert how_of(links, "libb.so") == (f"{SITE}/pkg/libb.so", "rpath")
+
+
+HOSTILE = make_elf(
+    soname="libnccl.so.2",
+    needed=("libc.so.6", "$ORIGIN/libx.so"),
+    rpath="$ORIGIN:$LIB",
+    defines=("ncclSend@@V1", "ncclCommSplit"),
+    wants=("printf@GLIBC_2.2.5=libc.so.6", "PyObject_GetAttr"),
+)
+
+
+@FUZZ
+@given(data=mutated(HOSTILE))
+def test_no_library_however_broken_stops_the_judging(data: bytes) -> None:
+    image = with_torch()
+    image.files[NCCL] = data
+    image.extension("fa", needed=("libnccl.so.2",), rpath=f"{NVIDIA}/nccl/lib")
+    links = image.judge()
+    assert all(one.path for one in (*links.broken, *links.symbols, *links.libraries))

@@ -21,6 +21,7 @@ VERDEF, VERDEFNUM, VERNEED, VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6
 MAX_NAME = 4096
 _ENTRY = struct.Struct("<QQ")
 _SYMBOL_SIZE = 24
+_MAX_ENTRIES = 65536
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +64,8 @@ def parse_dynamic(window: Window, header: Header) -> Dynamic:
     if header.dynamic is None:
         return Dynamic()
     offset, length = header.dynamic
+    if length > _MAX_ENTRIES * _ENTRY.size:
+        raise ElfError(f"the dynamic section has more than {_MAX_ENTRIES} entries")
     table = window.table(offset, length & ~15, what="dynamic section")
     tags: dict[int, int] = {}
     needed: list[int] = []

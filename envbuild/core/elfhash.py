@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Protocol
 
-from envbuild.core.elfbytes import TABLE_LIMIT, ElfError
+from envbuild.core.elfbytes import ElfError
 from envbuild.core.elfdynamic import GNU_HASH, HASH
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from envbuild.core.elfheader import Header
 
 SYMBOL_SIZE = 24
-MAX_SYMBOLS = TABLE_LIMIT // SYMBOL_SIZE
+MAX_SYMBOLS = 1_000_000
 _MASK32 = 0xFFFFFFFF
 _GNU_HEAD = struct.Struct("<IIII")
 _SYSV_HEAD = struct.Struct("<II")

@@ -32,7 +32,7 @@ _SECTION, _FILE, _THREAD_LOCAL = 3, 4, 6
 _INTERNAL, _HIDDEN = 1, 2
 _ABSOLUTE = 0xFFF1
 _FIRST_VERSION = 2
-_MAX_STRINGS = 4_000_000
+_MAX_STRINGS = 2_000_000
 
 
 class Wanted(NamedTuple):
@@ -67,7 +67,7 @@ class Symbols:
         if count is None:
             count = self._count_by_layout()
         if count > MAX_SYMBOLS or self._start + count * SYMBOL_SIZE > self._window.size:
-            raise ElfError(f"the symbol table holds {count} symbols, more than the file")
+            raise ElfError(f"the symbol table holds {count} symbols, more than can be read")
         return count
 
     def _count_by_layout(self) -> int:
