@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from diagnoses import AUDIO, INCIDENT, SHARED_PATH, SYMBOLS, TWINS, VISION, finding
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,11 @@ from hypothesis import strategies as st
 from envbuild.core.cause import sort_findings
 from envbuild.model.diagnosis import severity_rank
 from envbuild.model.finding import Severity
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from envbuild.model.finding import Finding
 
 
 def test_the_shared_path_is_the_cause_of_the_incident() -> None:
@@ -86,7 +93,9 @@ FINDINGS = st.lists(
 
 
 @given(findings=FINDINGS, random=st.randoms())
-def test_every_finding_stands_once_whatever_the_order(findings, random) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def test_every_finding_stands_once_whatever_the_order(
+    findings: list[Finding], random: Random
+) -> None:
     found = sort_findings(findings)
     shown = [one for problem in found.problems for one in problem.findings]
     assert sorted(map(repr, (*shown, *found.notes, *found.unknown))) == sorted(
@@ -100,7 +109,7 @@ def test_every_finding_stands_once_whatever_the_order(findings, random) -> None:
 
 
 @given(findings=FINDINGS)
-def test_what_is_under_a_cause_is_reached_from_it(findings) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def test_what_is_under_a_cause_is_reached_from_it(findings: list[Finding]) -> None:
     for problem in sort_findings(findings).problems:
         brought = set(problem.cause.brings)
         for _ in problem.explains:
