@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from envmaker import EnvMaker, MadeEnv
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from envbuild.errors import InputError
 from envbuild.model.installed import Distribution, EnvironmentKind, TorchText
 from envbuild.world.environment import read_environment, site_prefix
+from envbuild.world.ownership import read_ownership
 from envbuild.world.place import Surroundings
 
 if TYPE_CHECKING:
@@ -406,6 +409,22 @@ class TestDefects:
         skipped = env.read().skipped
         assert len(skipped) == 201
         assert skipped[-1] == "50 more files were skipped"
+
+
+FILES = ("METADATA", "RECORD", "WHEEL", "INSTALLER", "direct_url.json")
+
+
+@given(st.dictionaries(st.sampled_from(FILES), st.binary(max_size=200)), st.binary(max_size=200))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_in_any_file(made: MadeEnv, files: dict[str, bytes], other: bytes) -> None:
+    for name, content in files.items():
+        made.write(f"filelock-3.1.dist-info/{name}", content)
+    made.write("torch/version.py", other).write("any.pth", other)
+    made.write("egg-1.0.egg-info", other)
+    (made.prefix / "pyvenv.cfg").write_bytes(other)
+    installed = made.read()
+    assert {"torch", "egg"} <= {one.name for one in installed.distributions}
+    read_ownership(installed)
 
 
 def many(tmp_path: Path, *, count: int) -> MadeEnv:
