@@ -49,7 +49,9 @@ def anonymous_text(text: str, *, home: str = "", user: str = "", host: str = "")
     text = _HOMES.sub(rf"\g<folder>/{_STAND_IN}", text)
     if user and user != "root":
         text = re.sub(rf"(?<=[/@=]){re.escape(user)}(?![\w.-])", _STAND_IN, text)
-    for name in {host, host.partition(".")[0]} - {"", "localhost"}:
+    for name in (host, host.partition(".")[0]):  # the longer first
+        if name in {"", "localhost"}:
+            continue
         text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", _STAND_IN, text)
     return text
 
