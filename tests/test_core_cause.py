@@ -8,9 +8,10 @@ from diagnoses import AUDIO, INCIDENT, SHARED_PATH, SYMBOLS, TWINS, VISION, find
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.cause import sort_findings
+from envbuild.core.cause import findings_to_mend, sort_findings
 from envbuild.model.diagnosis import severity_rank
 from envbuild.model.finding import Severity
+from envbuild.model.fix import Install, Remove
 
 if TYPE_CHECKING:
     from random import Random
@@ -76,6 +77,23 @@ def test_a_long_chain_is_no_deep_recursion() -> None:
     (problem,) = sort_findings(reversed(chain)).problems
     assert problem.cause.code == "EB0"
     assert [int(one.code[2:]) for one in problem.explains] == list(range(1, 400))
+
+
+def test_what_a_cause_explains_is_mended_with_it() -> None:
+    """`torch==2.7.0` would satisfy the old torchaudio, and break everything else."""
+    downgrade = Install(requirements=("torch==2.7.0",))
+    metadata = finding(
+        "EB106", "torchaudio 2.7.0", fixes=(downgrade,), because=("dist:torchaudio",)
+    )
+    problems = sort_findings([AUDIO, metadata]).problems
+    assert findings_to_mend(problems) == (AUDIO,)
+
+
+def test_a_cause_without_a_fix_leaves_it_to_what_it_explains() -> None:
+    root = finding("EB201", brings=("a",))
+    middle = finding("EB301", because=("a",), brings=("b",), fixes=(Remove(names=("x",)),))
+    leaf = finding("EB302", because=("b",), fixes=(Remove(names=("y",)),))
+    assert findings_to_mend(sort_findings([root, middle, leaf]).problems) == (middle,)
 
 
 TOKENS = st.lists(st.sampled_from("abcd"), max_size=2, unique=True).map(tuple)

@@ -26,7 +26,7 @@ from diagnoses import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.cause import sort_findings
+from envbuild.core.cause import findings_to_mend, sort_findings
 from envbuild.core.repair import Ground, repair_plan
 from envbuild.core.repairwish import requirement_name, wish_of
 from envbuild.model.fix import Export, Install, Manual, Reinstall, Relock, Remove, Unset
@@ -76,8 +76,7 @@ def pip_project(*labels: str, **changes: object) -> Layers:
 
 
 def test_the_incident_without_a_project() -> None:
-    ordered = [one for problem in sort_findings(INCIDENT).problems for one in problem.findings]
-    assert commands(*ordered) == [
+    assert commands(*findings_to_mend(sort_findings(INCIDENT).problems)) == [
         f"uv pip uninstall --python {PYTHON} {CU12}",
         (
             f"uv pip install --python {PYTHON} --reinstall-package torchaudio "

@@ -25,7 +25,7 @@ from diagnoses import (
 from jsonschema import Draft202012Validator
 
 from envbuild.core.anonymous import anonymized, anonymous_text
-from envbuild.core.cause import sort_findings
+from envbuild.core.cause import findings_to_mend, sort_findings
 from envbuild.core.repair import Ground, repair_plan
 from envbuild.model.diagnosis import DoctorReport, NotJudged, Repair, RuleText, Subject
 from envbuild.model.finding import Severity
@@ -60,7 +60,7 @@ SICK = replace(
     HEALTHY,
     problems=SORTED.problems,
     plan=repair_plan(
-        [one for problem in SORTED.problems for one in problem.findings],
+        findings_to_mend(SORTED.problems),
         Ground(installed=BROKEN, ownership=OWNERSHIP),
     ),
 )
@@ -109,7 +109,7 @@ explains:
       ncclCommWindowDeregister (since 2.27.3)
 
 repair:
-  # 1. remove `{CU12} 2.26.2` (EB101, EB201)
+  # 1. remove `{CU12} 2.26.2` (EB201)
   uv pip uninstall --python {PYTHON} {CU12}
   # 2. install `torchaudio==2.11.0`, `torchvision==0.26.0` (EB103)
   uv pip install --python {PYTHON} --reinstall-package torchaudio --reinstall-package torchvision \

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.checks.rule import Broken, Judged, Skipped, judge
 from envbuild.commands.evidence import Evidence
-from envbuild.core.cause import sort_findings
+from envbuild.core.cause import findings_to_mend, sort_findings
 from envbuild.core.repair import Ground, repair_plan
 from envbuild.errors import InputError
 from envbuild.model.diagnosis import DoctorReport, NotJudged, RuleText, Subject
@@ -161,7 +161,7 @@ def _not_judged(outcomes: Iterable[Outcome], evidence: Evidence) -> tuple[NotJud
 
 
 def _plan(problems: tuple[Problem, ...], evidence: Evidence) -> tuple[RepairStep, ...]:
-    findings = [finding for problem in problems for finding in problem.findings]
+    findings = findings_to_mend(problems)
     fixes = [fix for finding in findings for fix in finding.fixes]
     if not fixes:
         return ()

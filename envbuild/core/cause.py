@@ -43,6 +43,21 @@ def sort_findings(findings: Iterable[Finding]) -> Sorted:
     )
 
 
+def findings_to_mend(problems: Iterable[Problem]) -> tuple[Finding, ...]:
+    """Return the findings whose fixes are wanted, in order.
+
+    What a cause explains is gone once the cause is mended, and what would mend it alone may well
+    contradict that. So its own fixes count only where the cause has none.
+    """
+    found: list[Finding] = []
+    for problem in problems:
+        if problem.cause.fixes:
+            found.append(problem.cause)
+        else:
+            found += findings_to_mend(sort_findings(problem.explains).problems)
+    return tuple(dict.fromkeys(found))
+
+
 def _problems(findings: list[Finding]) -> list[Problem]:
     reach = _reach(findings)
     ranks = [_rank(number, findings, reach) for number in range(len(findings))]

@@ -31,7 +31,7 @@ class Ground:
 
 
 def repair_plan(findings: Iterable[Finding], ground: Ground) -> tuple[RepairStep, ...]:
-    """Return the steps that repair all findings; those come with the root cause first.
+    """Return the steps of the fixes of findings; those come with the root cause first.
 
     A step without a command that stands before one with a command has to be done first. No
     command is bound to an interpreter that is in an image or was not found: such a step is text.
