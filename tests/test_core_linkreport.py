@@ -337,6 +337,40 @@ def test_libraries_of_other_machines_are_passed_over() -> None:
     assert how_of(links, "libz.so.1") == ("/usr/lib/libz.so.1", "default")
 
 
+def test_a_module_for_another_machine_is_named() -> None:
+    image = machine()
+    path = image.extension("fa", machine=AARCH64)
+    image.add("/lib64/libz.so.1", machine=AARCH64)
+    image.extension("fb", needed=("libz.so.1",))
+    data = bytearray(image.files[image.extension("fc")])
+    data[4] = 1  # 32-bit
+    image.files[f"{SITE}/fc.{TAG}.so"] = bytes(data)
+    links = image.judge()
+    assert [(one.path, one.reason) for one in links.broken] == [
+        (path, "the file is for aarch64, wanted x86_64"),
+        (
+            f"{SITE}/fc.{TAG}.so",
+            (
+                "the file is 32-bit little-endian x86_64, "
+                "wanted 64-bit little-endian x86_64 or aarch64"
+            ),
+        ),
+    ]
+    assert [one.library for one in links.libraries] == ["libz.so.1"]
+
+
+def test_torch_in_the_lib_folder_of_conda_is_no_user_of_itself() -> None:
+    image = machine()
+    lib = "/opt/conda/lib"
+    image.add(f"{lib}/libc10.so", defines=("_ZN3c105ErrorC2Ev",))
+    image.add(f"{lib}/libtorch_cpu.so", needed=("libc10.so",), wants=("_ZN3c105ErrorC2Ev",))
+    image.extension("fa", needed=("libtorch_cpu.so", "libc10.so"), imports=("_ZN3c105ErrorC2Ev",))
+    image.cache = {name: (f"{lib}/{name}",) for name in ("libc10.so", "libtorch_cpu.so")}
+    links = image.judge()
+    assert is_sound(links)
+    assert [one.path for one in links.torch_users] == [f"{SITE}/fa.{TAG}.so"]
+
+
 def test_a_broken_module_is_named_and_a_linker_script_is_not() -> None:
     image = with_torch()
     path = image.extension("fa")

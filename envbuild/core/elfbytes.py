@@ -16,6 +16,10 @@ class ElfError(ValueError):
     """The bytes are no ELF file that can be read, and why."""
 
 
+class ForeignElfError(ElfError):
+    """The file is for another machine: a loader passes over it, whatever else is in it."""
+
+
 class Bytes(Protocol):
     """A file, read in pieces."""
 

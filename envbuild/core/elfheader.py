@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import ElfError
+from envbuild.core.elfbytes import ElfError, ForeignElfError
 
 if TYPE_CHECKING:
     from envbuild.core.elfbytes import Bytes, Window
@@ -101,10 +101,10 @@ def parse_kind(data: Bytes) -> Kind:
 
 
 def parse_header(data: Bytes, window: Window) -> Header:
-    """Read the head of a 64-bit x86_64 or aarch64 file; raise ElfError for any other."""
+    """Read the head of a 64-bit x86_64 or aarch64 file; raise ForeignElfError for any other."""
     kind = parse_kind(data)
     if kind.bits != 64 or kind.order != "little" or kind.machine not in READABLE:  # noqa: PLR2004
-        raise ElfError(f"the file is {kind}, wanted 64-bit little-endian x86_64 or aarch64")
+        raise ForeignElfError(f"the file is {kind}, wanted 64-bit little-endian x86_64 or aarch64")
     head = window.unpack(_HEAD, _IDENT, what="ELF header")
     _, _, _, _, segments_at, sections_at, _, _, segment_size, segments, size, count, names = head
     loads, dynamic = _segments(window, segments_at, count=segments, size=segment_size)

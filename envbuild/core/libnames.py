@@ -16,7 +16,7 @@ _FROM_WHEEL = re.compile(
 _ALWAYS = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|gcc_s|stdc\+\+)\.so|ld-linux-[\w-]+\.so|libpython3)"
 )
-_TORCH = re.compile(r"lib(?:torch\w*|c10\w*)\.so")
+_TORCH = re.compile(r"lib(?:(?:torch|c10)(?:_\w+)?|shm)\.so")
 _TORCH_SYMBOL = re.compile(
     rb"_Z.*?(?<![0-9])(?:3c10|2at|5torch|4c10d|6caffe2)(?=[0-9]|[a-z]{2}E)"
     rb"|THP[A-Z]|aoti_torch_|torch_[a-z]"

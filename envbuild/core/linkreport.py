@@ -143,4 +143,6 @@ def _matters(path: str, process: Process, scopes: Scopes, *, tag: str) -> bool:
     name = posixpath.basename(path)
     if is_extension_name(name, tag=tag, machine=machine):
         return True
+    if path in process.loader.foreign:
+        return False
     return any(name in module.elf.needed or module.path == path for module in scopes.reached)

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from envbuild.core.elf import ElfError
+from envbuild.core.elfbytes import ElfError, ForeignElfError
 from envbuild.core.loadersearch import PRELOAD, RPATH, Module
 from envbuild.model.links import BrokenBinary, LoadedLibrary
 
@@ -48,6 +48,7 @@ class Closure:
 class Loader:
     """Opens and finds objects, each once; keeps what it came across.
 
+    ``broken`` also holds the objects of other machines, whose paths are ``foreign``.
     ``fallback`` names a file of the environment for a library the loader does not find.
     """
 
@@ -56,6 +57,7 @@ class Loader:
     fallback: Callable[[str, Module], str | None] = lambda _name, _module: None
     loaded: dict[tuple[str, str], LoadedLibrary] = field(default_factory=dict)
     broken: dict[str, BrokenBinary] = field(default_factory=dict)
+    foreign: set[str] = field(default_factory=set)
     _modules: dict[str, Module | None] = field(default_factory=dict)
 
     def module(self, path: str) -> Module | None:
@@ -68,10 +70,15 @@ class Loader:
     def _open(self, path: str, real: str) -> Module | None:
         try:
             elf = self.library.open(path)
+            wanted = self.search.machine
+            if elf is not None and elf.machine != wanted:
+                raise ForeignElfError(f"the file is for {elf.machine}, wanted {wanted}")
         except ElfError as error:
             self.note_broken(path, str(error))
+            if isinstance(error, ForeignElfError):
+                self.foreign.add(path)
             return None
-        if elf is None or elf.machine != self.search.machine:
+        if elf is None:
             return None
         # What a path with `..` means depends on links: keep the short form where it is the same.
         short = posixpath.normpath(path)

@@ -24,7 +24,7 @@ def torch_users(scopes: Scopes, *, sites: tuple[str, ...]) -> Iterator[ImportsOf
     """Give the imports of every loaded object outside torch that has any of torch."""
     for module in scopes.reached:
         package = package_of(module.path, sites)
-        if package in _NOT_USERS:
+        if package in _NOT_USERS or is_torch_library(module.name):  # conda's lie in its own lib
             continue
         names = {
             wanted.name
