@@ -127,6 +127,7 @@ def _mixed(
         evidence=(one.origin or f"{one.site}/{one.info}",),
         hint=None if fix else f"install the build of {one.name} that is made for {ours}",
         fixes=(fix,) if fix else (Manual(text=f"install {one.name} built for {ours}"),),
+        because=(f"dist:{one.name}",),
         brings=(f"dist:{one.name}", f"import:{one.name}"),
     )
 

@@ -18,6 +18,7 @@ from envbuild.checks.sharedfiles import (
     is_shared_object,
     labelled,
     overlaps,
+    was_asked_for,
 )
 from envbuild.core.installedrequires import needs_of, visible
 from envbuild.model.finding import Finding, Severity
@@ -100,7 +101,7 @@ def _askers(one: Distribution, needs: tuple[Need, ...]) -> list[str]:
 
 
 def _is_meant(one: Distribution, needs: tuple[Need, ...]) -> bool:
-    return one.requested or bool(_askers(one, needs))
+    return was_asked_for(one) or bool(_askers(one, needs))
 
 
 def _fixes(

@@ -30,8 +30,9 @@ def both_layers(installed: Installed, layers: Layers) -> Iterator[Finding]:
     """Find a project that is installed by `uv sync` and by `uv pip`.
 
     **What it finds.** A uv.lock beside `managed = false`, which nothing keeps up to date; and,
-    in a managed project, a package that belongs to torch and was installed by `uv pip` in a
-    version the lock does not have.
+    in a managed project, a package that belongs to torch and was installed by pip in a version
+    the lock does not have. What `uv pip` installed looks as what `uv sync` did, so that only
+    EB501 can see it.
 
     **Why it matters.** Each layer undoes the other: `uv run` restores the lock, `uv pip` changes
     what it restored, and which one is on disk depends on the last command.
@@ -55,15 +56,18 @@ def both_layers(installed: Installed, layers: Layers) -> Iterator[Finding]:
     changed = [
         change.one.label
         for change in drift_from(layers.uv_lock, installed).changed
-        if change.one.requested and is_coupled(change.one.name) and not change.flag
+        if change.one.installer == "pip" and is_coupled(change.one.name) and not change.flag
     ]
     if changed:
         yield Finding(
             code="EB503",
             severity=Severity.WARNING,
             subject=changed[0],
-            message=f"{', '.join(changed)} came by `uv pip` into a project that `uv sync` manages",
-            evidence=("REQUESTED in its metadata", f"{layers.uv_lock.path} has another version"),
+            message=f"{', '.join(changed)} came by pip into a project that `uv sync` manages",
+            evidence=(
+                "INSTALLER in its metadata: pip",
+                f"{layers.uv_lock.path} has another version",
+            ),
             because=(f"lock:{layers.uv_lock.path}",),
         )
 

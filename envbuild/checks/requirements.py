@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from envbuild.core.installedrequires import Need
+    from envbuild.model.fix import Fix
     from envbuild.model.installed import Distribution
 
 _MOST = 8
+_HINT = "install the version asked for, or the release of the one who asks that fits"
 
 
 @rule("EB106", "A requirement is missing or not satisfied", severity=Severity.WARNING)
@@ -72,13 +74,24 @@ def _unmet(needs: list[Need], present: dict[str, Distribution]) -> Finding:
         subject=by.label,
         message=_message(needs, missing, present),
         evidence=shortened((_line(need, present) for need in needs), most=_MOST),
-        fixes=(Install(requirements=tuple(dict.fromkeys(_wanted(need) for need in needs))),),
+        hint=None if len(missing) == len(needs) else _HINT,
+        fixes=_fixes(needs, missing),
         because=(f"dist:{by.name}", *(f"dist:{name}" for name in names)),
         brings=(
             *(f"library:{library}" for library in libraries),
             *((f"import:{by.name}",) if fatal else ()),
         ),
     )
+
+
+def _fixes(needs: list[Need], missing: list[Need]) -> tuple[Fix, ...]:
+    """Install what is missing, and the libraries that torch pins.
+
+    Of two packages of which one wants another version of the other either may be the wrong one.
+    """
+    pinned = [n for n in needs if n.by.name == "torch" and n.name.startswith("nvidia-")]
+    wanted = dict.fromkeys(_wanted(need) for need in (*missing, *pinned))
+    return (Install(requirements=tuple(wanted)),) if wanted else ()
 
 
 def _message(needs: list[Need], missing: list[Need], present: dict[str, Distribution]) -> str:

@@ -100,3 +100,12 @@ def absolute(one: Distribution, path: str) -> str:
 def first_of(paths: Sequence[str]) -> str:
     """Return the first of some paths, and how many more there are."""
     return f"{paths[0]} (and {len(paths) - 1} more)" if len(paths) > 1 else paths[0]
+
+
+def was_asked_for(one: Distribution) -> bool:
+    """Whether somebody named a distribution on a command line.
+
+    NOTE: uv marks every package it installs as requested. Libraries of NVIDIA come in as
+    requirements, so that uv's mark says nothing about them.
+    """
+    return one.requested and not (one.installer == "uv" and one.name.startswith("nvidia-"))

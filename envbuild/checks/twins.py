@@ -12,7 +12,14 @@ from packaging.version import InvalidVersion, Version
 from envbuild.checks.owners import counted, shortened, torch_cuda, torch_label
 from envbuild.checks.packagedata import same_imports
 from envbuild.checks.rule import rule
-from envbuild.checks.sharedfiles import absolute, between, is_code, is_shared_object, overlaps
+from envbuild.checks.sharedfiles import (
+    absolute,
+    between,
+    is_code,
+    is_shared_object,
+    overlaps,
+    was_asked_for,
+)
 from envbuild.core.installedrequires import needs_of, visible
 from envbuild.core.lockview import stem
 from envbuild.model.finding import Finding, Severity
@@ -63,7 +70,7 @@ def cuda_twins(installed: Installed, ownership: Ownership, facts: Facts) -> Iter
             shared = _both_record(a, b, shared)
         if shared:
             yield _twins(keep, drop, shared, overlap, needs)
-        elif not any(need.name == drop.name for need in needs) and not drop.requested:
+        elif not any(need.name == drop.name for need in needs) and not was_asked_for(drop):
             harmless.append(drop)
     if harmless and torch_cuda(installed) is not None:
         yield _left_over(harmless, installed)

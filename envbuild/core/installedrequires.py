@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 
     from envbuild.model.installed import Distribution, Installed
 
+    Asked: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
     Environments: TypeAlias = tuple[Mapping[str, str], ...]
 
 _PYTHON = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _TAG = re.compile(r"cp(3)(\d{1,2})-cp3\d{1,2}t?-")
+_QUOTED = re.compile(r"""['"]([^'"]+)['"]""")
 _NEWEST_PATCH = 30
 
 
@@ -68,12 +71,16 @@ def marker_environments(installed: Installed) -> Environments:
 
     There are two where the patch release is not known: what holds must hold in both.
     """
-    match = _PYTHON.match(python_of(installed))
+    return _environments(python_of(installed), installed.machine)
+
+
+def _environments(python: str, machine: str) -> Environments:
+    match = _PYTHON.match(python)
     if match is None:
         return ()
     patches = (match[3],) if match[3] else ("0", str(_NEWEST_PATCH))
     minor = f"{match[1]}.{match[2]}"
-    return tuple(_environment(minor, patch, installed.machine) for patch in patches)
+    return tuple(_environment(minor, patch, machine) for patch in patches)
 
 
 def _environment(minor: str, patch: str, machine: str) -> dict[str, str]:
@@ -116,29 +123,38 @@ def needs_of(installed: Installed) -> tuple[Need, ...]:
 
     A requirement of an extra holds only where another requirement that holds asks for it.
     """
-    environments = marker_environments(installed)
     distributions = visible(installed)
-    names = {one.name for one in distributions}
-    found = {
-        one.name: [Need(by=one, requirement=r) for r in _plain(one, environments)]
-        for one in distributions
-    }
+    asked = tuple((one.name, one.requires) for one in distributions)
     by_name = {one.name: one for one in distributions}
-    todo = [need for needs in found.values() for need in needs if need.requirement.extras]
+    found = _needs(python_of(installed), installed.machine, asked)
+    return tuple(Need(by=by_name[name], requirement=requirement) for name, requirement in found)
+
+
+@lru_cache(maxsize=4)
+def _needs(python: str, machine: str, asked: Asked) -> tuple[tuple[str, Requirement], ...]:
+    """Return the requirements that hold, each with the name of who has it.
+
+    Several rules ask for them, and reading them is most of what these rules take.
+    """
+    environments = _environments(python, machine)
+    texts = dict(asked)
+    found = {name: list(_plain(requires, environments)) for name, requires in asked}
+    todo = [one for requirements in found.values() for one in requirements if one.extras]
     seen: set[tuple[str, str]] = set()
     while todo:
-        need = todo.pop()
-        for extra in map(canonicalize_name, need.requirement.extras):
-            if need.name in names and (need.name, extra) not in seen:
-                seen.add((need.name, extra))
-                more = list(_of_extra(by_name[need.name], extra, environments))
-                found[need.name] += more
-                todo += [one for one in more if one.requirement.extras]
-    return tuple(need for needs in found.values() for need in needs)
+        requirement = todo.pop()
+        name = canonicalize_name(requirement.name)
+        for extra in map(canonicalize_name, requirement.extras):
+            if name in texts and (name, extra) not in seen:
+                seen.add((name, extra))
+                more = list(_of_extra(texts[name], extra, environments))
+                found[name] += more
+                todo += [one for one in more if one.extras]
+    return tuple((name, one) for name, requirements in found.items() for one in requirements)
 
 
-def _plain(one: Distribution, environments: Environments) -> Iterator[Requirement]:
-    for text in one.requires:
+def _plain(requires: Iterable[str], environments: Environments) -> Iterator[Requirement]:
+    for text in requires:
         if "extra" in text.partition(";")[2]:
             continue
         requirement = parsed(text)
@@ -146,13 +162,23 @@ def _plain(one: Distribution, environments: Environments) -> Iterator[Requiremen
             yield requirement
 
 
-def _of_extra(one: Distribution, extra: str, environments: Environments) -> Iterator[Need]:
-    for text in one.requires:
-        if "extra" not in text.partition(";")[2]:
+def _of_extra(
+    requires: Iterable[str], extra: str, environments: Environments
+) -> Iterator[Requirement]:
+    for text in requires:
+        if not _names_extra(text, extra):
             continue
         requirement = parsed(text)
         if requirement is not None and holds(requirement.marker, environments, (extra,)):
-            yield Need(by=one, requirement=requirement)
+            yield requirement
+
+
+def _names_extra(text: str, extra: str) -> bool:
+    """Whether a requirement may be of an extra, told without reading its marker."""
+    marker = text.partition(";")[2]
+    return "extra" in marker and any(
+        canonicalize_name(word) == extra for word in _QUOTED.findall(marker)
+    )
 
 
 def parsed(text: str) -> Requirement | None:
