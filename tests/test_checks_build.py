@@ -165,6 +165,12 @@ def test_the_list_is_unset_and_there_is_no_gpu() -> None:
     assert newer.severity is Severity.WARNING
 
 
+def test_the_list_is_judged_where_nobody_says_which_gpus_are_meant() -> None:
+    (fix,) = one(arch_list, TORCH, host(), BUILDS).fixes
+    assert isinstance(fix, Manual)
+    assert fix.text.startswith("export TORCH_CUDA_ARCH_LIST")
+
+
 def test_the_list_may_be_unset_beside_a_gpu() -> None:
     assert found(arch_list, TORCH, host(gpus=CARD), aim("12.0"), BUILDS) == []
     assert found(arch_list, env(torch="2.8.0+cpu"), host(), aim("12.0"), BUILDS) == []

@@ -78,6 +78,9 @@ def test_nccl_is_a_warning() -> None:
     assert finding.severity is Severity.WARNING
     assert "which jobs on more than one GPU need" in finding.message
     assert finding.brings == ()
+    assert finding.fixes == ()
+    assert finding.hint is not None
+    assert "code:torch" in finding.because
 
 
 def test_an_extension_of_nobody_is_built_again() -> None:

@@ -486,3 +486,33 @@ def test_a_wheel_for_another_machine() -> None:
 )
 def test_wheels_for_this_machine_or_of_unknown_tags(tags: tuple[str, ...]) -> None:
     assert found(other_machine, env(dist("numpy 2.0", tags=tags))) == []
+
+
+def test_parts_of_cuda_13_are_pinned_by_the_toolkit_package() -> None:
+    kit = dist(
+        "cuda-toolkit 13.0.2",
+        requires=("nvidia-nvjitlink==13.0.88.*; sys_platform == 'linux' and extra == 'all'",),
+    )
+    links = Links(libraries=(library(TORCH_CUDA, "libnvJitLink.so.13"),))
+    finding = one(missing_library, env(TORCH, kit, torch="2.11.0+cu130"), owned(TORCH), links)
+    assert finding.fixes == (Install(requirements=("nvidia-nvjitlink==13.0.88",)),)
+
+
+def test_symbols_of_a_library_that_is_gone_follow_from_that() -> None:
+    torch = dist("torch 2.8.0", TORCH_CUDA, "torch/lib/libc10.so")
+    vision = dist("torchvision 0.23.0", "torchvision/_C.so")
+    cpu = "torch/lib/libtorch_cpu.so"
+    links = Links(
+        libraries=(library(TORCH_CUDA, "libc10.so"),),
+        symbols=(
+            *symbols(TORCH_CUDA, NEW_ERROR, provider=cpu),
+            *symbols("torchvision/_C.so", NEW_ERROR, provider=cpu),
+        ),
+    )
+    facts = (env(torch, vision, torch="2.8.0+cu128"), owned(torch, vision), links)
+    gone = one(missing_library, *facts)
+    assert gone.fixes == (Reinstall(names=("torch",)),)
+    assert gone.hint is None
+    assert "library:libc10.so" in gone.brings
+    for rule in (missing_symbols, other_torch):
+        assert "library:libc10.so" in one(rule, *facts).because

@@ -26,6 +26,7 @@ from envbuild.commands.doctor import DoctorOptions, doctor, exit_code
 from envbuild.commands.doctorfix import carry_out
 from envbuild.core.gpus import parse_gpu
 from envbuild.errors import InputError, WorldError
+from envbuild.model.builds import Builds
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import RepairStep
 from envbuild.model.host import Host
@@ -74,6 +75,18 @@ def about_building(host: Host) -> Iterator[Finding]:
     """Find nothing."""
     assert host.machine
     yield from ()
+
+
+@rule("EB602", "about what is built", severity=Severity.WARNING)
+def about_builds(builds: Builds, aim: Aim | None) -> Iterator[Finding]:
+    """Say what is built and for what."""
+    gpus = " ".join(map(str, aim.capabilities)) if aim else "nothing"
+    yield Finding(
+        code="EB602",
+        severity=Severity.WARNING,
+        subject="builds",
+        message=f"builds {builds.named}, for {gpus}",
+    )
 
 
 @rule("EB901", "has a bug", severity=Severity.NOTE)
@@ -197,6 +210,14 @@ def test_building_is_judged_when_asked_for(examine: Examine) -> None:
         "EB101",
         "EB601",
     ]
+
+
+def test_what_is_built_comes_from_the_project(examine: Examine) -> None:
+    text = '[tool.envbuild.build]\nFlash_Attn = "source"\n'
+    report = examine(about_builds, examiner=FakeExaminer(pyproject=text), build=True)
+    assert [one.message for one in report.findings] == ["builds flash-attn, for nothing"]
+    (finding,) = examine(about_builds, build=True, gpus=(parse_gpu("H100"),)).findings
+    assert finding.message == "builds CUDA extensions, for 9.0"
 
 
 def test_the_project_ignores_with_a_reason(examine: Examine) -> None:

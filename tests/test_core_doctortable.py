@@ -66,3 +66,9 @@ def test_beginnings_of_codes() -> None:
 @given(text=st.text(max_size=60))
 def test_no_text_is_too_odd(text: str) -> None:
     assert parse_doctor_table(text).ignore == ()
+
+
+def test_what_is_built_is_told_by_its_normalised_name() -> None:
+    text = '[tool.envbuild.build]\nFlash_Attn = "source"\npointops = { path = "libs/pointops" }\n'
+    assert parse_doctor_table(text).builds == ("flash-attn", "pointops")
+    assert parse_doctor_table("[tool.envbuild]\nbuild = 3\n").builds == ()

@@ -40,7 +40,9 @@ _LAST_RAISING = Version("2.8.99")
 @rule(
     "EB604", "The list of GPU architectures for builds is unset or wrong", severity=Severity.ERROR
 )
-def arch_list(installed: Installed, host: Host, aim: Aim, builds: Builds) -> Iterator[Finding]:
+def arch_list(
+    installed: Installed, host: Host, aim: Aim | None, builds: Builds
+) -> Iterator[Finding]:
     """Extensions are compiled for what `TORCH_CUDA_ARCH_LIST` names, else for the GPUs seen.
 
     **What it finds.** The variable is unset and no GPU is visible, as
@@ -83,7 +85,7 @@ def _parsed(word: str) -> ComputeCapability | None:
         return None
 
 
-def _unset(installed: Installed, aim: Aim, builds: Builds) -> Finding:
+def _unset(installed: Installed, aim: Aim | None, builds: Builds) -> Finding:
     raises = _is_raising(torch_public(installed))
     consequence = "raises IndexError" if raises else "chooses the architectures itself"
     return _finding(
@@ -101,8 +103,9 @@ def _is_raising(public: str | None) -> bool:
         return False
 
 
-def _set(aim: Aim) -> Fix:
-    names = ";".join(str(capability) for capability in sorted(set(aim.capabilities)))
+def _set(aim: Aim | None) -> Fix:
+    capabilities = aim.capabilities if aim else ()
+    names = ";".join(str(capability) for capability in sorted(set(capabilities)))
     if names:
         return Export(variable=_VARIABLE, value=names)
     return Manual(
@@ -141,10 +144,10 @@ def _unknown(
 
 
 def _uncovered(
-    words: list[str], capabilities: list[ComputeCapability], aim: Aim, builds: Builds
+    words: list[str], capabilities: list[ComputeCapability], aim: Aim | None, builds: Builds
 ) -> Iterator[Finding]:
     """Say which GPU would find no code in what is built."""
-    if len(words) != len(capabilities) or not capabilities:
+    if aim is None or len(words) != len(capabilities) or not capabilities:
         return
     ptx = [c for c, w in zip(capabilities, words, strict=True) if w.upper().endswith("+PTX")]
     code = DeviceCode(sass=tuple(capabilities), ptx=tuple(ptx))

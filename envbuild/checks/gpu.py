@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # What auditwheel grafts into a wheel: copies of libraries whose kernels the wheel may not use.
 _BUNDLED = re.compile(r"/[^/]+\.libs/")
+_TORCH_CODE = "code:torch"
+_NCCL_HINT = "torch pins its NCCL: another build or release of torch brings another one"
 _TORCH_KERNELS = re.compile(r"/libtorch_cuda\w*\.so$")
 
 
@@ -68,8 +70,9 @@ def no_code(
                 finding,
                 evidence=(*finding.evidence, f"GPUs according to {aim.source}"),
                 fixes=_fixes(subject, installed, aim, facts=facts, host=host),
+                hint=_NCCL_HINT if subject.name.startswith("nvidia-") else None,
                 because=_because(subject),
-                brings=subject.brings if finding.severity is Severity.ERROR else (),
+                brings=_brings(subject, finding),
             )
 
 
@@ -100,9 +103,16 @@ def jit_only(
 
 
 def _because(subject: Subject) -> tuple[str, ...]:
-    if subject.name == "torch" or not subject.name:
-        return (subject.token,)
-    return (subject.token, "dist:torch") if is_companion(subject.name) else (subject.token,)
+    """Name torch's own lack as the reason for that of what is released with it."""
+    if is_companion(subject.name) or subject.name.startswith("nvidia-"):
+        return (subject.token, _TORCH_CODE)
+    return (subject.token,)
+
+
+def _brings(subject: Subject, finding: Finding) -> tuple[str, ...]:
+    if finding.severity is not Severity.ERROR:
+        return ()
+    return (*subject.brings, _TORCH_CODE) if subject.name == "torch" else subject.brings
 
 
 def _ptx_driver(installed: Installed, host: Host) -> tuple[str, ...]:
@@ -163,6 +173,8 @@ def _fixes(
 ) -> tuple[Fix, ...]:
     archs = ";".join(str(capability) for capability in sorted(set(aim.capabilities)))
     one = subject.distribution
+    if subject.name.startswith("nvidia-"):
+        return ()
     if subject.name == "torch" or is_companion(subject.name):
         build = _better(installed, aim, facts=facts, host=host)
         if build is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from envbuild.checks.ffmpeg import without_ffmpeg
-from envbuild.checks.owners import owners_for, pin_of, shortened, torch_cuda, torch_label
+from envbuild.checks.owners import owners_for, shortened, torch_cuda, torch_label, torch_pin
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import first_from, majors_of, package_for
 from envbuild.core.libnames import is_torch_library
@@ -127,7 +127,7 @@ def _missing(owners: Owners, subject: Subject, library: str, paths: list[str]) -
     if package is None and is_torch_library(library):
         package = "torch"
     held = owners.installed.find(package) if package else None
-    pin = pin_of(owners.installed.find("torch"), package) if package else None
+    pin = torch_pin(owners.installed, package) if package else None
     places = [place for one, place in owners.holders(library) if held and one.name == held.name]
     return Finding(
         code="EB304",
@@ -139,7 +139,7 @@ def _missing(owners: Owners, subject: Subject, library: str, paths: list[str]) -
             *(f"{held.label} records {place}" for place in places if held),
         ),
         hint=_apart(paths, places),
-        fixes=_bring(owners, package, pin),
+        fixes=_bring(owners, package, pin, is_recorded=bool(places)),
         because=(f"library:{library}", *(f"file:{place}" for place in places), subject.token),
         brings=(f"library:{library}", *subject.brings),
     )
@@ -148,7 +148,7 @@ def _missing(owners: Owners, subject: Subject, library: str, paths: list[str]) -
 def _where(owners: Owners, package: str | None, pin: str | None, places: list[str]) -> str:
     if package is None:
         return "which nothing brings"
-    if package == "torch":
+    if package == "torch" and not places:
         build = torch_label(owners.installed)
         cpu = owners.installed.torch is not None and owners.installed.torch.cuda is None
         return f"which {build} does not have{': it is a CPU build' if cpu else ''}"
@@ -164,18 +164,20 @@ def _where(owners: Owners, package: str | None, pin: str | None, places: list[st
 
 def _apart(paths: list[str], places: list[str]) -> str | None:
     """Say that torch's path to NVIDIA's folders leads nowhere from another site folder."""
-    for place in places:
+    for place in (one for one in places if "/nvidia/" in one):
         site = place.partition("/nvidia/")[0]
         if not any(path.startswith(f"{site}/") for path in paths):
             return f"it lies in `{site}`, where those that need it do not look"
     return None
 
 
-def _bring(owners: Owners, package: str | None, pin: str | None) -> tuple[Fix, ...]:
+def _bring(
+    owners: Owners, package: str | None, pin: str | None, *, is_recorded: bool
+) -> tuple[Fix, ...]:
     if package is None:
         return ()
     held = owners.installed.find(package)
-    if package == "torch":
+    if package == "torch" and not is_recorded:
         return (Manual(text="install a CUDA build of torch: name a GPU in a target and lock"),)
     if held is not None and (pin is None or held.version == pin):
         return (Reinstall(names=(package,)),)

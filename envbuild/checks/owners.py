@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from envbuild.model.installed import Distribution, Installed, Ownership
+    from envbuild.model.links import Links
 
     Item = TypeVar("Item")
 
@@ -119,22 +120,42 @@ def pin_of(distribution: Distribution | None, name: str) -> str | None:
         if canonicalize_name(requirement.name) == name:
             pins = [one.version for one in requirement.specifier if one.operator == "=="]
             if pins:
-                return pins[0]
+                return pins[0].removesuffix(".*")
     return None
 
 
+def torch_pin(installed: Installed, name: str) -> str | None:
+    """Return the version that torch pins a package at: itself, or by way of ``cuda-toolkit``.
+
+    torch requires the parts of CUDA 13 as extras of that package, which is one release's list.
+    """
+    pin = pin_of(installed.find("torch"), name)
+    return pin or pin_of(installed.find("cuda-toolkit"), name)
+
+
 def requirements_of(distribution: Distribution | None) -> Iterator[Requirement]:
-    """Give the requirements of a distribution that hold on Linux without extras."""
+    """Give the requirements of a distribution that hold on Linux; of cuda-toolkit every part."""
+    extra = "all" if distribution and distribution.name == "cuda-toolkit" else ""
     for text in distribution.requires if distribution else ():
         try:
             requirement = Requirement(text)
             applies = requirement.marker is None or requirement.marker.evaluate(
-                {"extra": "", "platform_system": "Linux", "sys_platform": "linux"}
+                {"extra": extra, "platform_system": "Linux", "sys_platform": "linux"}
             )
         except (InvalidRequirement, UndefinedEnvironmentName):
             continue
         if applies:
             yield requirement
+
+
+def gaps_of(owners: Owners, links: Links, *names: str) -> tuple[str, ...]:
+    """Return the tokens of the libraries that packages lack: what else they lack follows."""
+    lacking = {
+        one.library
+        for one in links.libraries
+        if not one.optional and owners.subject(one.path).name in names
+    }
+    return tuple(f"library:{library}" for library in sorted(lacking))
 
 
 def shortened(names: Iterable[str], *, most: int = 5) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,8 @@ class Rule:
     """One rule.
 
     ``code`` is never given to another rule. ``severity`` is what its findings have unless they
-    say otherwise. ``needs`` maps the function's parameters to the types of facts.
+    say otherwise. ``needs`` maps the function's parameters to the types of facts; ``optional``
+    names those that may be None (``aim: Aim | None``), where the fact cannot be had.
     """
 
     code: str
@@ -34,6 +35,7 @@ class Rule:
     page: str
     check: Check
     needs: tuple[tuple[str, type], ...]
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,17 +75,23 @@ def rule(code: str, title: str, *, severity: Severity) -> Callable[[Check], Rule
 
     def decorate(check: Check) -> Rule:
         hints = get_type_hints(check)
-        needs = tuple((name, hints[name]) for name in inspect.signature(check).parameters)
+        kinds = {name: _kinds(hints[name]) for name in inspect.signature(check).parameters}
         return Rule(
             code=code,
             title=title,
             severity=severity,
             page=inspect.cleandoc(check.__doc__ or ""),
             check=check,
-            needs=needs,
+            needs=tuple((name, found[0]) for name, found in kinds.items()),
+            optional=tuple(name for name, found in kinds.items() if type(None) in found),
         )
 
     return decorate
+
+
+def _kinds(hint: Any) -> tuple[type, ...]:  # noqa: ANN401 - a type or a union
+    """Return the type of a fact, and that of None where it may be absent."""
+    return tuple(get_args(hint)) or (hint,)
 
 
 def judge(rules: Iterable[Rule], given: Given) -> tuple[Outcome, ...]:
@@ -92,10 +100,11 @@ def judge(rules: Iterable[Rule], given: Given) -> tuple[Outcome, ...]:
 
 
 def _judge(one: Rule, given: Given) -> Outcome:
-    absent = [kind.__name__ for _, kind in one.needs if kind not in given]
+    needs = [(name, kind) for name, kind in one.needs if name not in one.optional]
+    absent = [kind.__name__ for _, kind in needs if kind not in given]
     if absent:
         return Skipped(rule=one, reason=f"not read: {', '.join(absent)}")
-    arguments: dict[str, Any] = {name: given[kind] for name, kind in one.needs}
+    arguments: dict[str, Any] = {name: given.get(kind) for name, kind in one.needs}
     try:
         return Judged(rule=one, findings=tuple(one.check(**arguments)))
     except Exception:  # noqa: BLE001 - one broken rule must not hide what the others found

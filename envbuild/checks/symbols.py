@@ -11,10 +11,11 @@ from packaging.version import Version
 from envbuild.checks import binaries, libraries
 from envbuild.checks.owners import (
     counted,
+    gaps_of,
     owners_for,
-    pin_of,
     shortened,
     torch_cuda,
+    torch_pin,
 )
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import package_for
@@ -89,7 +90,7 @@ def _lacking(
     names = sorted({one.name for one in symbols})
     library = posixpath.basename(provider)
     package = _belonging(owners, subject, provider)
-    pin = pin_of(owners.installed.find("torch"), package) if package else None
+    pin = torch_pin(owners.installed, package) if package else None
     since = _since(owners, names, facts=facts) if library.startswith("libnccl.") else {}
     loaded = next((one for one in links.loaded if one.path == provider), None)
     return Finding(
@@ -108,7 +109,12 @@ def _lacking(
             *sorted({f"needed by {one.path}" for one in symbols}),
         ),
         fixes=_fixes(owners, provider, package=package, pin=pin, loaded=loaded),
-        because=(f"file:{provider}", f"library:{library}", subject.token),
+        because=(
+            f"file:{provider}",
+            f"library:{library}",
+            subject.token,
+            *gaps_of(owners, links, subject.name or "torch"),
+        ),
         brings=(*(f"symbol:{name}" for name in names), *subject.brings),
     )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import (
     counted,
+    gaps_of,
     owners_for,
     shortened,
     torch_cuda,
@@ -63,7 +65,9 @@ def other_torch(
         if subject.name == "torch":
             continue
         imports = [users[path] for path in {one.path for one in symbols} if path in users]
-        yield _judge(subject, symbols, imports, installed=installed, facts=facts)
+        finding = _judge(subject, symbols, imports, installed=installed, facts=facts)
+        because = (*finding.because, *gaps_of(owners, links, "torch", subject.name))
+        yield replace(finding, because=because)
 
 
 def _judge(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from envbuild.core.doctortable import DoctorTable, parse_doctor_table
 from envbuild.core.repairlock import chosen_lock
 from envbuild.errors import EnvbuildError
+from envbuild.model.builds import Builds
 from envbuild.model.host import Host
 from envbuild.model.installed import Installed, Ownership
 from envbuild.model.layers import Aim, Layers
@@ -103,6 +104,8 @@ class Evidence:
     def _read(self, kind: type) -> object | None:
         if kind is Aim:
             return self._aim()
+        if kind is Builds:  # rules that ask for it are chosen only where something is built
+            return Builds(packages=self.table.builds, source="[tool.envbuild.build]")
         readers: dict[type, Callable[[Installed], object | None]] = {
             Ownership: self._examiner.ownership,
             Links: self._examiner.links,

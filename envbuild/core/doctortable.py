@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from packaging.utils import canonicalize_name
+
 from envbuild.core.fields import Fields, Problems
 from envbuild.core.gpus import UnknownGpuError, parse_gpu
 from envbuild.core.tomlpositions import toml_positions
@@ -28,11 +30,13 @@ class DoctorTable:
     """What a project says to doctor.
 
     ``ignore`` pairs a code, or the beginning of codes, with the reason. ``gpus`` pairs the name
-    of each target with its GPUs, those left out whose names are not known.
+    of each target with its GPUs, those left out whose names are not known. ``builds`` are the
+    packages of ``[tool.envbuild.build]``.
     """
 
     ignore: tuple[tuple[str, str], ...] = ()
     gpus: tuple[tuple[str, tuple[Gpu, ...]], ...] = ()
+    builds: tuple[str, ...] = ()
 
 
 def parse_doctor_table(text: str, *, path: str = "pyproject.toml") -> DoctorTable:
@@ -53,7 +57,12 @@ def parse_doctor_table(text: str, *, path: str = "pyproject.toml") -> DoctorTabl
     table.only(("ignore",))
     ignore = _ignored(table)
     problems.raise_any()
-    return DoctorTable(ignore=ignore, gpus=_gpus(own.get("targets")))
+    builds = own.get("build")
+    return DoctorTable(
+        ignore=ignore,
+        gpus=_gpus(own.get("targets")),
+        builds=tuple(map(canonicalize_name, builds)) if isinstance(builds, dict) else (),
+    )
 
 
 def code_prefix(word: str) -> str:
