@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from envbuild.errors import WorldError
+from envbuild.world.interrupts import signals_held
 from envbuild.world.uv import find_uv
 
 if TYPE_CHECKING:
@@ -48,8 +49,21 @@ class CommandRunner:
         """Run a command to its end and return its exit status."""
         variables, words = _split(command)
         arguments = [*self._program(words[0]), *words[1:]]
+        process: subprocess.Popen[bytes] | None = None
         try:
-            process = subprocess.Popen(
+            with signals_held():
+                process = self._started(arguments, variables)
+            return process.wait()
+        except BaseException:
+            if process is not None:
+                _end(process)
+            raise
+
+    def _started(
+        self, arguments: list[str], variables: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
                 arguments,
                 env={**self._environ, **variables},
                 stdin=subprocess.DEVNULL,
@@ -57,8 +71,9 @@ class CommandRunner:
                 start_new_session=True,
             )
         except OSError as error:
-            raise WorldError(f"`{arguments[0]}` could not be started: {error.strerror}") from error
-        return _wait(process)
+            raise WorldError(
+                f"`{arguments[0]}` could not be started: {error.strerror}", hint="pip install -U uv"
+            ) from error
 
     def _program(self, name: str) -> list[str]:
         if name == "uv":
@@ -78,18 +93,14 @@ def _split(command: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
     return {name: value for name, _, value in pairs}, command[1 + len(settings) :]
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait; an interrupt ends the command and all that it started."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command and all that it started: kindly, then by force."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
     try:
-        return process.wait()
-    except BaseException:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+    finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        raise
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
