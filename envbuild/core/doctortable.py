@@ -22,6 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+DOCTOR_KEYS = ("ignore",)
 _PREFIX = re.compile(r"EB\d{0,3}")
 
 
@@ -54,7 +55,7 @@ def parse_doctor_table(text: str, *, path: str = "pyproject.toml") -> DoctorTabl
         return DoctorTable()
     problems = Problems(path, toml_positions(text))
     table = Fields(own, ("tool", "envbuild"), problems).table("doctor")
-    table.only(("ignore",))
+    table.only(DOCTOR_KEYS)
     ignore = _ignored(table)
     problems.raise_any()
     builds = own.get("build")

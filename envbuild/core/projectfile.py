@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from envbuild.core.buildtable import BUILD_KEYS, INDEX_KEYS, builds_of, indexes_of
+from envbuild.core.doctortable import DOCTOR_KEYS
 from envbuild.core.fields import Fields, Problems, listed, nearest, shown
 from envbuild.core.projectchecks import check_builds, check_python, check_torch
 from envbuild.core.requirements import (
@@ -43,6 +44,7 @@ TOP_KEYS = (
     "targets",
     "build",
     "indexes",
+    "doctor",
 )
 KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -50,6 +52,7 @@ KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "[tool.envbuild.targets.NAME]": TARGET_KEYS,
         "[tool.envbuild.build]": BUILD_KEYS,
         "[tool.envbuild.indexes]": INDEX_KEYS,
+        "[tool.envbuild.doctor]": DOCTOR_KEYS,
     }
 )
 MINIMAL = """\
