@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
+from typing import TYPE_CHECKING
+
 import pytest
 from checkvalues import (
     PREFIX,
@@ -18,13 +21,21 @@ from checkvalues import (
     symbols,
     version,
 )
+from imagemaker import NEW_TORCH, OLD_TORCH, with_torch
+from imagemaker import SITE as IMAGE_SITE
 
 from envbuild.checks.leaks import foreign_triton, in_front
 from envbuild.checks.shadow import conda_in_the_way, foreign_part, shadowed, two_copies, version_of
+from envbuild.checks.symbols import missing_symbols
 from envbuild.model.finding import Severity
 from envbuild.model.fix import Export, Install, Manual, Reinstall, Remove, Unset
 from envbuild.model.installed import EnvironmentKind
 from envbuild.model.links import Links
+
+if TYPE_CHECKING:
+    from imagemaker import Image
+
+    from envbuild.model.installed import Installed
 
 TORCH = dist("torch 2.5.1", TORCH_CUDA)
 SPARSE = "nvidia/cusparse/lib/libcusparse.so.12"
@@ -59,18 +70,73 @@ def test_a_folder_on_the_path_that_loses_is_harmless() -> None:
     assert found(shadowed, *facts, machine) == []
 
 
-def test_an_older_cudnn_part_is_an_error_and_a_newer_library_a_note() -> None:
-    part = "/opt/cudnn/libcudnn_ops.so.9.1.0"
-    links = Links(loaded=(loaded("libcudnn_ops.so.9", part, "ld_library_path"),))
-    facts = (env(TORCH, CUDNN), owned(TORCH, CUDNN))
-    finding = one(shadowed, *facts, links)
+@pytest.mark.parametrize(
+    ("path", "soname", "severity"),
+    [
+        ("/opt/cudnn/libcudnn_ops.so.9.1.0", "libcudnn_ops.so.9", Severity.ERROR),
+        ("/opt/cudnn/libcudnn_ops.so.9.11.0", "libcudnn_ops.so.9", Severity.ERROR),
+        ("/opt/cudnn/libcudnn_ops.so.9.10.2", "libcudnn_ops.so.9", Severity.NOTE),
+        ("/opt/cudnn/libcudnn_ops.so.9", "libcudnn_ops.so.9", Severity.WARNING),
+        (OLD_LINK, "libnvJitLink.so.12", Severity.WARNING),
+        (OLD_LINK.replace("12.1", "12.8"), "libnvJitLink.so.12", Severity.NOTE),
+        ("/usr/local/cuda/lib64/libnvJitLink.so.12", "libnvJitLink.so.12", Severity.NOTE),
+    ],
+)
+def test_a_library_that_lacks_nothing_is_judged_by_its_version(
+    path: str, soname: str, severity: Severity
+) -> None:
+    links = Links(loaded=(loaded(soname, path, "ld_library_path"),))
+    installed = env(TORCH, CUDNN, LINK)
+    assert one(shadowed, installed, owned(TORCH, CUDNN, LINK), links).severity is severity
+
+
+@pytest.mark.parametrize(("text", "breaks"), [(OLD_TORCH, True), (NEW_TORCH, False)])
+def test_the_loader_decides_whether_a_toolkit_on_the_path_is_in_the_way(
+    text: str, *, breaks: bool
+) -> None:
+    image = with_torch()
+    image.torch_text, image.ld_library_path = text, (posixpath.dirname(OLD_LINK),)
+    image.add(OLD_LINK, defines=("__nvJitLinkCreate_12_1@@libnvJitLink.so.12",))
+    facts = (venv_of(image), image.judge())
+    assert [f.severity for f in found(shadowed, *facts)] == [Severity.ERROR] * breaks
+    assert [f.because[0] for f in found(missing_symbols, *facts)] == [f"file:{OLD_LINK}"] * breaks
+
+
+def test_nccl_on_the_path_is_no_matter_and_preloaded_it_is() -> None:
+    image, old = with_torch(), "/opt/old/libnccl.so.2"
+    image.add(old, defines=("ncclSend",))
+    image.ld_library_path = ("/opt/old",)
+    assert found(shadowed, venv_of(image), image.judge()) == []
+    image.ld_preload = (old,)
+    finding = one(shadowed, venv_of(image), image.judge())
     assert finding.severity is Severity.ERROR
-    assert "(9.1.0)" in finding.message
-    newer = "/usr/local/cuda-12.8/lib64/libnvJitLink.so.12"
-    links = Links(loaded=(loaded("libnvJitLink.so.12", newer, "ld_library_path", SPARSE),))
-    assert one(shadowed, env(TORCH, LINK), owned(LINK), links).severity is Severity.NOTE
-    links = Links(loaded=(loaded("libnvJitLink.so.12", OLD_LINK, "ld_library_path", SPARSE),))
-    assert one(shadowed, env(TORCH, LINK), owned(LINK), links).severity is Severity.WARNING
+    assert finding.fixes == (Unset(variable="LD_PRELOAD"),)
+
+
+def test_a_part_of_cudnn_by_name_from_the_path() -> None:
+    image = with_torch()
+    image.ld_library_path = ("/opt/cudnn",)
+    image.add("/opt/cudnn/libcudnn_graph.so.9", defines=())
+    assert one(shadowed, venv_of(image), image.judge()).severity is Severity.WARNING
+    image.ld_library_path, image.cache = (), {"libcudnn_ops.so.9": ("/usr/lib/libcudnn_ops.so.9",)}
+    image.add("/usr/lib/libcudnn_ops.so.9", defines=())
+    finding = one(foreign_part, venv_of(image), image.judge())
+    assert finding.subject == "/usr/lib/libcudnn_ops.so.9"
+
+
+def venv_of(image: Image) -> Installed:
+    """Return the environment of an image, each folder of NVIDIA's a package."""
+    files = [path.removeprefix(f"{IMAGE_SITE}/") for path in image.files if IMAGE_SITE in path]
+    names = {path.split("/")[1] if path.startswith("nvidia/") else "torch" for path in files}
+    dists = [
+        dist(
+            "torch 2.8.0" if name == "torch" else f"nvidia-{name}-cu12 12.8.1",
+            *(path for path in files if path.startswith((f"{name}/", f"nvidia/{name}/"))),
+            site=IMAGE_SITE,
+        )
+        for name in sorted(names)
+    ]
+    return env(*dists, torch="2.8.0+cu128", sites=(IMAGE_SITE,), own_sites=(IMAGE_SITE,))
 
 
 def test_what_no_wheel_brings_is_the_systems() -> None:
@@ -81,7 +147,8 @@ def test_what_no_wheel_brings_is_the_systems() -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("/usr/local/cuda-12.1/lib64/libx.so.12", "12.1"),
+        ("/usr/local/cuda-12.1/lib64/libcudart.so.12", "12.1"),
+        ("/usr/local/cuda-12.1/lib64/libcudnn.so.9", None),
         ("/opt/libcudnn_ops.so.9.1.0", "9.1.0"),
         ("/usr/local/cuda/lib64/libx.so.12", None),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from envbuild.checks.owners import shortened
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual
 
@@ -37,6 +38,6 @@ def without_ffmpeg(owners: Owners, links: Links) -> Iterator[Finding]:
                 severity=Severity.NOTE,
                 subject=one.label,
                 message=f"no FFmpeg was found, which {one.label} needs for video and some audio",
-                evidence=tuple(sorted(variants)),
+                evidence=shortened(sorted(variants), most=2),
                 fixes=(Manual(text="apt-get install -y ffmpeg"),),
             )

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _VARIABLES = {"ld_library_path": "LD_LIBRARY_PATH", "preload": "LD_PRELOAD"}
 _FOLDER_VERSION = re.compile(r"/cuda-(?P<version>\d+\.\d+)/")
 _FILE_VERSION = re.compile(r"\.so\.(?P<version>\d+(?:\.\d+)+)$")
+# The libraries whose version is the toolkit's; others on such a folder have numbers of their own.
+_OF_TOOLKIT = re.compile(r"lib(?:cudart|cublas(?:Lt)?|nvrtc|nvJitLink|cupti)\.so")
 _RUNTIMES = ("libstdc++.so.6", "libgomp.so.1")
 
 
@@ -36,7 +38,7 @@ def shadowed(installed: Installed, ownership: Ownership, links: Links) -> Iterat
     from `LD_LIBRARY_PATH`, `LD_PRELOAD` or the system instead, worked out as the loader does it.
     A folder on the path that loses is not reported: torch from 2.6 on opens most of its libraries
     itself, and finds NCCL and cuBLAS before the path is looked at. It is an error where the file
-    lacks what others need of it, or is a part of an older cuDNN.
+    lacks what others need of it, or is a part of another cuDNN.
 
     **Why it matters.** `libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1`, or `cuDNN
     version incompatibility`, only on the machines that have a CUDA toolkit on the path.
@@ -71,14 +73,11 @@ def _holder(owners: Owners, one: LoadedLibrary) -> Distribution | None:
 
 def _shadowed(one: LoadedLibrary, holder: Distribution, *, is_lacking: bool) -> Finding:
     version = version_of(one.path)
-    older = version is not None and _is_older(version, holder.version)
-    fatal = is_lacking or (older and one.soname.startswith("libcudnn"))
     variable = _VARIABLES.get(one.how)
     said = f" ({version})" if version else ""
-    severity = Severity.ERROR if fatal else Severity.WARNING if older else Severity.NOTE
     return Finding(
         code="EB701",
-        severity=severity,
+        severity=Severity.ERROR if is_lacking else _severity(one, version, holder),
         subject=one.path,
         message=(
             f"{variable or 'the system'} puts `{one.path}`{said} before the copy of {holder.label}"
@@ -90,6 +89,18 @@ def _shadowed(one: LoadedLibrary, holder: Distribution, *, is_lacking: bool) -> 
     )
 
 
+def _severity(one: LoadedLibrary, version: str | None, holder: Distribution) -> Severity:
+    """Judge a library that lacks nothing: by its version, where its path tells one.
+
+    The parts of cuDNN must all be of one release; other libraries only not be older.
+    """
+    order = _compare(version, holder.version) if version else None
+    if one.soname.startswith("libcudnn"):
+        known = Severity.NOTE if order == 0 else Severity.ERROR
+        return Severity.WARNING if order is None else known
+    return Severity.WARNING if order is not None and order < 0 else Severity.NOTE
+
+
 def _take_away(path: str, variable: str | None) -> Fix:
     if variable is not None:
         return Unset(variable=variable)
@@ -97,16 +108,18 @@ def _take_away(path: str, variable: str | None) -> Fix:
 
 
 def version_of(path: str) -> str | None:
-    """Return the version that a library's folder or file name tells."""
-    match = _FOLDER_VERSION.search(path) or _FILE_VERSION.search(path)
+    """Return the version that a library's file name tells, or its folder for the toolkit's own."""
+    match = _FILE_VERSION.search(path)
+    if match is None and _OF_TOOLKIT.match(posixpath.basename(path)):
+        match = _FOLDER_VERSION.search(path)
     return match["version"] if match else None
 
 
-def _is_older(version: str, wheel: str) -> bool:
-    """Compare as many numbers as both have: 12.1 is older than 12.4.127, 12.8 is not."""
+def _compare(version: str, wheel: str) -> int:
+    """Compare as many numbers as both have: 12.1 is older than 12.4.127, 12.4 is equal."""
     a, b = ([int(n) for n in re.findall(r"\d+", text)] for text in (version, wheel))
     shared = min(len(a), len(b))
-    return a[:shared] < b[:shared]
+    return (a[:shared] > b[:shared]) - (a[:shared] < b[:shared])
 
 
 @rule("EB703", "conda's libraries get in the way of a venv", severity=Severity.WARNING)

@@ -113,7 +113,7 @@ def _better(cuda: CudaVersion, host: Host) -> Fix:
         for one in host.toolkits
         if one.exists and one.nvcc and one.version and one.version.major == cuda.major
     ]
-    for one in sorted(there, key=lambda one: one.version != cuda):
+    for one in sorted(there, key=lambda one: (one.version != cuda, one.how == "PATH")):
         return Export(variable="CUDA_HOME", value=one.path)
     return Manual(
         text=(
