@@ -107,7 +107,9 @@ def version(path: str, name: str, found: str, newest: str) -> MissingVersion:
 
 
 def loaded(soname: str, path: str, how: str = "rpath", by: str = TORCH_CUDA) -> LoadedLibrary:
-    return LoadedLibrary(soname=soname, path=path, how=how, needed_by=at(by))
+    return LoadedLibrary(
+        soname=soname, path=path, how=how, needed_by=by if by == "LD_PRELOAD" else at(by)
+    )
 
 
 def imports(path: str, *names: str, abi: str | None = None) -> ImportsOf:

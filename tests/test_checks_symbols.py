@@ -55,7 +55,8 @@ def test_the_incident_names_every_symbol_and_the_version_that_has_them_all() -> 
         "torch 2.11.0 needs 6 symbols that `libnccl.so.2` does not define, the newest needs NCCL"
         " 2.28.3 or later; torch pins `nvidia-nccl-cu13==2.28.9`"
     )
-    assert "ncclAlltoAll (since NCCL 2.28.3)" in finding.evidence
+    assert finding.evidence[0] == "ncclAlltoAll (since NCCL 2.28.3)"
+    assert finding.evidence[5] == "ncclCommWindowRegister (since NCCL 2.27.3)"
     assert f"{at(NCCL)} is nvidia-nccl-cu12 2.26.2's" in finding.evidence
     assert finding.fixes == (Remove(names=("nvidia-nccl-cu12",)), Reinstall(names=(CU13.name,)))
     assert f"file:{at(NCCL)}" in finding.because
@@ -90,7 +91,7 @@ def test_a_preloaded_library_is_not_a_matter_of_packages() -> None:
     theirs = "/usr/lib/x86_64-linux-gnu/libnccl.so.2"
     links = Links(
         symbols=symbols(TORCH_CUDA, "ncclMemFree", provider=theirs),
-        loaded=(loaded("libnccl.so.2", theirs, "preload"),),
+        loaded=(loaded("libnccl.so.2", theirs, "preload", "LD_PRELOAD"),),
     )
     finding = one(missing_symbols, env(torch, torch="2.8.0+cu128"), owned(torch), links)
     assert finding.fixes == (Unset(variable="LD_PRELOAD"),)

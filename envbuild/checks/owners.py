@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from envbuild.model.installed import Distribution, Installed, Ownership
-    from envbuild.model.links import Links
+    from envbuild.model.links import Links, LoadedLibrary
 
     Item = TypeVar("Item")
 
@@ -146,6 +146,16 @@ def requirements_of(distribution: Distribution | None) -> Iterator[Requirement]:
             continue
         if applies:
             yield requirement
+
+
+def variable_of(one: LoadedLibrary | None) -> str | None:
+    """Return the variable by which a library was found, None where it was found without one.
+
+    torch opens libraries before they are needed as well, which is no matter of a variable.
+    """
+    if one is not None and one.how == "ld_library_path":
+        return "LD_LIBRARY_PATH"
+    return "LD_PRELOAD" if one is not None and one.needed_by == "LD_PRELOAD" else None
 
 
 def gaps_of(owners: Owners, links: Links, *names: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envbuild.checks.leaks import RULES as _LEAK_RULES
-from envbuild.checks.owners import owners_for, shortened, torch_label
+from envbuild.checks.owners import owners_for, shortened, torch_label, variable_of
 from envbuild.checks.rule import rule
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual, Unset
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Distribution
     from envbuild.model.links import LoadedLibrary
 
-_VARIABLES = {"ld_library_path": "LD_LIBRARY_PATH", "preload": "LD_PRELOAD"}
 _FOLDER_VERSION = re.compile(r"/cuda-(?P<version>\d+\.\d+)/")
 _FILE_VERSION = re.compile(r"\.so\.(?P<version>\d+(?:\.\d+)+)$")
 # The libraries whose version is the toolkit's; others on such a folder have numbers of their own.
@@ -66,14 +65,14 @@ def _is_inside(path: str, installed: Installed) -> bool:
 
 def _holder(owners: Owners, one: LoadedLibrary) -> Distribution | None:
     """Return the package that brings the library to whoever needs it."""
-    if not _is_inside(one.needed_by, owners.installed) and one.how != "preload":
+    if one.needed_by.startswith("/") and not _is_inside(one.needed_by, owners.installed):
         return None
     return next((found for found, _ in owners.holders(one.soname)), None)
 
 
 def _shadowed(one: LoadedLibrary, holder: Distribution, *, is_lacking: bool) -> Finding:
     version = version_of(one.path)
-    variable = _VARIABLES.get(one.how)
+    variable = variable_of(one)
     said = f" ({version})" if version else ""
     return Finding(
         code="EB701",

@@ -16,6 +16,7 @@ from envbuild.checks.owners import (
     shortened,
     torch_cuda,
     torch_pin,
+    variable_of,
 )
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import package_for
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from envbuild.model.links import LoadedLibrary, MissingSymbol
 
 _MKL = "iJIT_"
-_VARIABLES = {"ld_library_path": "LD_LIBRARY_PATH", "preload": "LD_PRELOAD"}
+_CUDAS = (12, 13)
 
 
 @rule("EB301", "A library lacks symbols that others need", severity=Severity.ERROR)
@@ -91,7 +92,7 @@ def _lacking(
     library = posixpath.basename(provider)
     package = _belonging(owners, subject, provider)
     pin = torch_pin(owners.installed, package) if package else None
-    since = _since(owners, names, facts=facts) if library.startswith("libnccl.") else {}
+    since = _since(names, facts=facts) if library.startswith("libnccl.") else {}
     loaded = next((one for one in links.loaded if one.path == provider), None)
     return Finding(
         code="EB301",
@@ -103,7 +104,11 @@ def _lacking(
         ),
         evidence=(
             *shortened(
-                (f"{n} (since NCCL {since[n]})" if n in since else n for n in names), most=8
+                (
+                    *(f"{name} (since NCCL {version})" for name, version in since.items()),
+                    *(name for name in names if name not in since),
+                ),
+                most=8,
             ),
             f"{provider} is {owners.named(provider)}{_found_by(loaded)}",
             *sorted({f"needed by {one.path}" for one in symbols}),
@@ -150,11 +155,17 @@ def _undefined(subject: Subject, symbols: list[MissingSymbol]) -> Finding:
     )
 
 
-def _since(owners: Owners, names: list[str], *, facts: Facts) -> dict[str, str]:
-    cuda = torch_cuda(owners.installed)
-    major = cuda.major if cuda else 12
-    first = {name: facts.nccl_first_version(name, cuda_major=major) for name in names}
-    return {name: version for name, version in first.items() if version is not None}
+def _since(names: list[str], *, facts: Facts) -> dict[str, str]:
+    """Return the first NCCL that has each symbol, the newest first.
+
+    The builds for all CUDA majors export the same; those for the older ones go further back.
+    """
+    first = {
+        name: [v for cuda in _CUDAS if (v := facts.nccl_first_version(name, cuda_major=cuda))]
+        for name in names
+    }
+    known = {name: min(versions, key=Version) for name, versions in first.items() if versions}
+    return dict(sorted(known.items(), key=lambda item: Version(item[1]), reverse=True))
 
 
 def _newest(since: dict[str, str]) -> str:
@@ -165,7 +176,7 @@ def _newest(since: dict[str, str]) -> str:
 
 
 def _found_by(loaded: LoadedLibrary | None) -> str:
-    variable = _VARIABLES.get(loaded.how) if loaded else None
+    variable = variable_of(loaded)
     return f", found by way of {variable}" if variable else ""
 
 
@@ -187,7 +198,7 @@ def _fixes(
     loaded: LoadedLibrary | None,
 ) -> tuple[Fix, ...]:
     owner = owners.subject(provider).name
-    variable = _VARIABLES.get(loaded.how) if loaded else None
+    variable = variable_of(loaded)
     if variable and not owner:
         return (Unset(variable=variable),)
     if package is None:
