@@ -305,6 +305,8 @@ def test_torchaudio_compares_the_minor_and_torchvision_does_not() -> None:
         ("2.3.1+cu121", ("torchtext 0.18.0", "torchvision 0.18.1+cu121")),
         ("2.7.0a0+79aa174.nv25.4", ("torchvision 0.22.0a0", "flash-attn 2.7.4")),
         ("2.8.0+cu128", ("flash-attn 2.8.3", "peft 0.19.0", "bitsandbytes 0.48.2")),
+        ("2.16.0.dev20261101+cu132", ("xformers 0.0.35", "torchaudio 2.11.1")),
+        ("2.17.0+cu140", ("xformers 0.0.35", "torchaudio 2.11.1")),
     ],
 )
 def test_companions_that_pair(torch: str, packages: tuple[str, ...]) -> None:
@@ -361,6 +363,7 @@ def test_pypis_build_where_the_lock_names_another_cuda() -> None:
         "torch 2.0.1+cu117 (PyPI's build) is installed, the lock says 2.0.1+cu118"
     )
     same = env(dist("torch 2.8.0"), torch="2.8.0+cu128")
+    assert finding.because == ("lock:lockfiles/pylock.t.toml",)
     assert found(wrong_torch, same, locked("2.8.0+cu128")) == []
     assert found(wrong_torch, same, locked("2.8.0")) == []
 
@@ -372,6 +375,10 @@ def test_a_wheel_for_arm_servers_on_a_jetson() -> None:
     assert isinstance(finding.fixes[0], Manual)
     assert "JetPack 5 under Python 3.8" in finding.fixes[0].text
     assert found(wrong_torch, installed, host(tegra="38.2"), no_layers()) == []
+    assert found(wrong_torch, installed, host(tegra="35.4.1", is_image=True), no_layers()) == []
+    cpu = env(dist("torch 2.10.0"), torch="2.10.0+cpu", machine="aarch64")
+    thor = host(tegra="38.2", gpus=(gpu("NVIDIA Thor", "11.0"),))
+    assert "is the CPU build, this machine" in one(wrong_torch, cpu, thor, no_layers()).message
     own = env(dist("torch 2.3.0a0+6ddf5cf85e.nv24.4"), torch="2.3.0a0+6ddf5cf85e.nv24.4")
     assert found(wrong_torch, own, host(tegra="36.4.3"), no_layers()) == []
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from envbuild.checks.cudamix import built_for, pypi_accelerator, torch_accelerator
 from envbuild.checks.owners import torch_label, torch_public
@@ -68,12 +69,24 @@ def _wrong_release(one: Distribution, public: str, facts: Facts) -> tuple[str, s
     pairing = facts.pairing(one.name, public_of(one.version))
     if pairing is not None:
         specifier = _specifier(pairing.torch)
-        fits = specifier is None or pairs(specifier, public)
+        fits = specifier is None or pairs(specifier, _examined(public, facts))
         return None if fits else (f"torch {pairing.torch}", pairing.source)
     known = known_pair(one.name, minor_of(one.version))
     if known is not None:
         return None if known[0] == minor_of(public) else (f"torch {known[0]}", known[1])
     return _by_metadata(one, public)
+
+
+def _examined(public: str, facts: Facts) -> str:
+    """Return a torch that the facts can speak of: the newest known one for one that is newer.
+
+    Where a fact ends at the newest torch that was examined, it does not say that the next fails.
+    """
+    builds = facts.torch_builds()
+    try:
+        return builds[0].torch if builds and Version(public) > Version(builds[0].torch) else public
+    except InvalidVersion:
+        return public
 
 
 def _version_text(one: Distribution) -> str:

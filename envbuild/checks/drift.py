@@ -78,7 +78,7 @@ def _changed(
     leading = first[0]
     grave = is_coupled(leading.one.name)
     rest = len(first) + len(others) - 1
-    also = f", and {counted(rest, 'more package')} differ" if rest else ""
+    also = f", and {counted(rest, 'more package')}" if rest else ""
     if is_synced(layers):
         text = (
             f"the next `uv run` will replace {leading.one.label} by {leading.locked.version}{also}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envbuild.checks.cudamix import torch_accelerator
@@ -53,12 +54,14 @@ def wrong_torch(
     wanted = next(iter(locked), None)
     local = local_of(wanted.version) if wanted else ""
     ours = torch_accelerator(installed)
-    if host.tegra is not None and not host.is_image:
-        yield from _on_tegra(torch, ours, host.tegra)
+    by_lock = (f"lock:{lock.path}",) if lock is not None and local else ()
+    if _is_old_tegra(host):
+        yield from _on_tegra(torch, ours, host.tegra or "")
     elif ours == "cpu" and local != "cpu":
-        yield from _cpu(torch, local, installed, host, facts)
+        for finding in _cpu(torch, local, installed, host, facts):
+            yield replace(finding, because=by_lock)
     elif local and ours and local.startswith("cu") and local != ours:
-        yield _another(torch, wanted, installed)
+        yield replace(_another(torch, wanted, installed), because=by_lock)
 
 
 def _cpu(
@@ -112,15 +115,18 @@ def _install(public: str, tag: str) -> Install:
     return Install(requirements=(f"torch=={public}+{tag}",), index=f"{IndexUrls().pytorch}/{tag}")
 
 
+def _is_old_tegra(host: Host) -> bool:
+    """Whether the machine is a Jetson that runs no wheels made for Arm servers."""
+    major = (host.tegra or "").partition(".")[0]
+    return not host.is_image and major.isdigit() and int(major) < _FIRST_SBSA_TEGRA
+
+
 def _on_tegra(torch: Distribution, ours: str, release: str) -> Iterator[Finding]:
-    major = release.partition(".")[0]
-    if not major.isdigit() or int(major) >= _FIRST_SBSA_TEGRA:
-        return
     server = any(text.startswith("nvidia-") for text in torch.requires)
     if ours != "cpu" and not server:
         return
     what = "the CPU build" if ours == "cpu" else "a wheel for Arm servers"
-    jetpack, python = ("6", "3.10") if int(major) >= 36 else ("5", "3.8")  # noqa: PLR2004
+    jetpack, python = ("6", "3.10") if release.startswith("36") else ("5", "3.8")
     yield Finding(
         code="EB104",
         severity=Severity.ERROR,
