@@ -143,12 +143,13 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
         "lock", help="solve the targets and write their pins", **_texts(_LOCK_ABOUT, _LOCK_EPILOG)
     )
     _lock_arguments(lock)
+    doctor = _doctor_parsers(commands)
     gpus = commands.add_parser(
         "gpus", help="list the GPUs that can be named", **_texts(_GPUS_ABOUT, _GPUS_EPILOG)
     )
     gpus.add_argument("name", nargs="*", metavar="NAME", help="a GPU, or a compute capability")
     _output_arguments(gpus, formats=("text", "json"))
-    return parser, {"lock": lock, **_doctor_parsers(commands), "gpus": gpus}
+    return parser, {"lock": lock, **doctor, "gpus": gpus}
 
 
 def _doctor_parsers(commands: argparse._SubParsersAction[Parser]) -> dict[str, Parser]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
 import shlex
-import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,6 +134,8 @@ def _print(
     report: DoctorReport, repair: Repair | None, arguments: argparse.Namespace, *, code: int
 ) -> None:
     if arguments.redact:
+        import socket  # noqa: PLC0415 - both are slow, and nobody else needs them
+
         who = {"home": str(Path.home()), "user": _user(), "host": socket.gethostname()}
         report = anonymized(report, **who)
         repair = anonymized(repair, **who)
@@ -150,6 +150,8 @@ def _print(
 
 
 def _user() -> str:
+    import getpass  # noqa: PLC0415
+
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # an image whose user has no name

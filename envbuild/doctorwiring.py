@@ -17,7 +17,6 @@ from envbuild.world.environment import read_environment
 from envbuild.world.host import read_host
 from envbuild.world.layers import read_layers
 from envbuild.world.ownership import read_ownership
-from envbuild.world.repairrun import CommandRunner
 from envbuild.world.rootfs import Root
 from envbuild.world.sharedobjects import shared_objects
 from envbuild.world.streams import say
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Installed, Ownership
     from envbuild.model.layers import Layers
     from envbuild.model.links import DeviceCodes, Links
+    from envbuild.ports import RepairRunner
 
 
 def real_world() -> DoctorWorld:
@@ -39,7 +39,7 @@ def real_world() -> DoctorWorld:
     return DoctorWorld(
         examine=_examine,
         rules=_rule_texts,
-        runner=lambda: CommandRunner(os.environ),
+        runner=_runner,
         ask=_ask if sys.stdin is not None and sys.stdin.isatty() else None,
     )
 
@@ -108,6 +108,12 @@ def _rule_texts() -> tuple[RuleText, ...]:
 def _examine(options: DoctorOptions, where: Where) -> DoctorReport:
     examiner = DiskExaminer(where, os.environ)
     return doctor(options, examiner=examiner, facts=Catalog.load(), rules=all_rules())
+
+
+def _runner() -> RepairRunner:
+    from envbuild.world.repairrun import CommandRunner  # noqa: PLC0415 - only `--fix` runs uv
+
+    return CommandRunner(os.environ)
 
 
 def _ask(question: str) -> bool:

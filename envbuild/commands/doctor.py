@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from envbuild.checks.rule import Broken, Judged, Skipped, judge
 from envbuild.commands.evidence import Evidence
 from envbuild.core.cause import findings_to_mend, sort_findings
-from envbuild.core.repair import Ground, repair_plan
 from envbuild.errors import InputError
 from envbuild.model.diagnosis import DoctorReport, NotJudged, RuleText, Subject
 from envbuild.model.finding import Severity
@@ -165,6 +164,8 @@ def _plan(problems: tuple[Problem, ...], evidence: Evidence) -> tuple[RepairStep
     fixes = [fix for finding in findings for fix in finding.fixes]
     if not fixes:
         return ()
+    from envbuild.core.repair import Ground, repair_plan  # noqa: PLC0415 - most have no need of it
+
     removes = any(isinstance(fix, Remove) for fix in fixes)
     ground = Ground(
         installed=evidence.installed,

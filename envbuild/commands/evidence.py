@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 from envbuild.core.doctortable import DoctorTable, parse_doctor_table
-from envbuild.core.repairlock import chosen_lock
 from envbuild.errors import EnvbuildError
 from envbuild.model.builds import Builds
 from envbuild.model.host import Host
@@ -141,6 +140,10 @@ class Evidence:
         targets = self.table.gpus
         if len(targets) == 1:
             return targets[0]
-        lock = chosen_lock(self.get(Layers), self.installed) if targets else None
+        if not targets:
+            return ("", ())
+        from envbuild.core.repairlock import chosen_lock  # noqa: PLC0415 - rarely needed
+
+        lock = chosen_lock(self.get(Layers), self.installed)
         name = lock.target if lock else ""
         return next((one for one in targets if one[0] == name), ("", ()))
