@@ -35,7 +35,7 @@ from envbuild.model.links import Links
 if TYPE_CHECKING:
     from imagemaker import Image
 
-    from envbuild.model.installed import Installed
+    from envbuild.model.installed import Installed, Ownership
 
 TORCH = dist("torch 2.5.1", TORCH_CUDA)
 SPARSE = "nvidia/cusparse/lib/libcusparse.so.12"
@@ -97,7 +97,7 @@ def test_the_loader_decides_whether_a_toolkit_on_the_path_is_in_the_way(
     image = with_torch()
     image.torch_text, image.ld_library_path = text, (posixpath.dirname(OLD_LINK),)
     image.add(OLD_LINK, defines=("__nvJitLinkCreate_12_1@@libnvJitLink.so.12",))
-    facts = (venv_of(image), image.judge())
+    facts = (*venv_of(image), image.judge())
     assert [f.severity for f in found(shadowed, *facts)] == [Severity.ERROR] * breaks
     assert [f.because[0] for f in found(missing_symbols, *facts)] == [f"file:{OLD_LINK}"] * breaks
 
@@ -106,9 +106,9 @@ def test_nccl_on_the_path_is_no_matter_and_preloaded_it_is() -> None:
     image, old = with_torch(), "/opt/old/libnccl.so.2"
     image.add(old, defines=("ncclSend",))
     image.ld_library_path = ("/opt/old",)
-    assert found(shadowed, venv_of(image), image.judge()) == []
+    assert found(shadowed, *venv_of(image), image.judge()) == []
     image.ld_preload = (old,)
-    finding = one(shadowed, venv_of(image), image.judge())
+    finding = one(shadowed, *venv_of(image), image.judge())
     assert finding.severity is Severity.ERROR
     assert finding.fixes == (Unset(variable="LD_PRELOAD"),)
 
@@ -117,14 +117,14 @@ def test_a_part_of_cudnn_by_name_from_the_path() -> None:
     image = with_torch()
     image.ld_library_path = ("/opt/cudnn",)
     image.add("/opt/cudnn/libcudnn_graph.so.9", defines=())
-    assert one(shadowed, venv_of(image), image.judge()).severity is Severity.WARNING
+    assert one(shadowed, *venv_of(image), image.judge()).severity is Severity.WARNING
     image.ld_library_path, image.cache = (), {"libcudnn_ops.so.9": ("/usr/lib/libcudnn_ops.so.9",)}
     image.add("/usr/lib/libcudnn_ops.so.9", defines=())
-    finding = one(foreign_part, venv_of(image), image.judge())
+    finding = one(foreign_part, *venv_of(image), image.judge())
     assert finding.subject == "/usr/lib/libcudnn_ops.so.9"
 
 
-def venv_of(image: Image) -> Installed:
+def venv_of(image: Image) -> tuple[Installed, Ownership]:
     """Return the environment of an image, each folder of NVIDIA's a package."""
     files = [path.removeprefix(f"{IMAGE_SITE}/") for path in image.files if IMAGE_SITE in path]
     names = {path.split("/")[1] if path.startswith("nvidia/") else "torch" for path in files}
@@ -136,7 +136,8 @@ def venv_of(image: Image) -> Installed:
         )
         for name in sorted(names)
     ]
-    return env(*dists, torch="2.8.0+cu128", sites=(IMAGE_SITE,), own_sites=(IMAGE_SITE,))
+    sites = {"sites": (IMAGE_SITE,), "own_sites": (IMAGE_SITE,)}
+    return env(*dists, torch="2.8.0+cu128", **sites), owned(*dists)
 
 
 def test_what_no_wheel_brings_is_the_systems() -> None:
@@ -212,6 +213,18 @@ def test_pythonpath_puts_another_torch_in_front() -> None:
     assert finding.fixes == (Unset(variable="PYTHONPATH"),)
     same = one(in_front, leaking("2.7.0+cu128", "/opt/extra"), machine)
     assert same.severity is Severity.WARNING
+
+
+def test_one_folder_in_front_is_one_finding() -> None:
+    tops = (("/opt/extra", ("numpy", "torch")), (SITE, ("numpy", "torch")))
+    outside = [dist(label, site="/opt/extra") for label in ("torch 2.6.0", "numpy 2.1.0")]
+    installed = env(*outside, dist("torch 2.7.0"), dist("numpy 2.1.0"), tops=tops)
+    finding = one(in_front, installed)
+    assert finding.message == (
+        "torch 2.6.0 is imported from `/opt/extra`, the environment has 2.7.0; so is numpy"
+    )
+    assert finding.severity is Severity.ERROR
+    assert finding.brings == ("dist:torch", "dist:numpy")
 
 
 def test_a_venv_does_not_see_the_user_site() -> None:

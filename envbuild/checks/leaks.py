@@ -36,29 +36,36 @@ def in_front(installed: Installed, host: Host) -> Iterator[Finding]:
 
     **Fix.** Export `PYTHONNOUSERSITE=1`, or unset PYTHONPATH.
     """
+    groups: dict[str, list[str]] = {}
     for top in _WATCHED:
         site = installed.site_of(top)
-        if site is None or site in installed.own_sites:
-            continue
-        if not any(top in names for own, names in installed.tops if own in installed.own_sites):
-            continue
-        theirs = _version(installed, top, (site,))
-        ours = _version(installed, top, installed.own_sites)
-        variable, fix = _way(site, installed, host)
-        same = theirs is not None and theirs == ours
-        yield Finding(
-            code="EB702",
-            severity=Severity.WARNING if same else Severity.ERROR,
-            subject=f"{top} {theirs or ''}".rstrip(),
-            message=(
-                f"{top} {theirs or '(unknown version)'} is imported from `{site}`, the environment"
-                f" has {ours or 'its own'}"
-            ),
-            evidence=(f"put in front by {variable}",),
-            fixes=(fix,),
-            because=(f"env:{variable}",),
-            brings=(f"dist:{top}",),
-        )
+        own = (names for folder, names in installed.tops if folder in installed.own_sites)
+        if site is not None and site not in installed.own_sites and any(top in n for n in own):
+            groups.setdefault(site, []).append(top)
+    for site, tops in groups.items():
+        yield _in_front(installed, site, tops, host)
+
+
+def _in_front(installed: Installed, site: str, tops: list[str], host: Host) -> Finding:
+    theirs = {top: _version(installed, top, (site,)) for top in tops}
+    ours = {top: _version(installed, top, installed.own_sites) for top in tops}
+    other = [top for top in tops if theirs[top] is None or theirs[top] != ours[top]]
+    top = (other or tops)[0]
+    rest = ", ".join(one for one in tops if one != top)
+    variable, fix = _way(site, installed, host)
+    return Finding(
+        code="EB702",
+        severity=Severity.ERROR if other else Severity.WARNING,
+        subject=f"{top} {theirs[top] or ''}".rstrip(),
+        message=(
+            f"{top} {theirs[top] or '(unknown version)'} is imported from `{site}`, the environment"
+            f" has {ours[top] or 'its own'}{f'; so is {rest}' if rest else ''}"
+        ),
+        evidence=(f"put in front by {variable}",),
+        fixes=(fix,),
+        because=(f"env:{variable}",),
+        brings=tuple(f"dist:{one}" for one in tops),
+    )
 
 
 def _version(installed: Installed, name: str, sites: tuple[str, ...]) -> str | None:

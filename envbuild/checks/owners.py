@@ -66,11 +66,17 @@ class Owners:
         return f"{label}'s" if label is not None else "no package's"
 
     def holders(self, library: str) -> Iterator[tuple[Distribution, str]]:
-        """Give every distribution that records a file of this name, with its absolute path."""
+        """Give every distribution that records a file of this name, there or not, with its path."""
         for one in self.installed.distributions:
             for entry in one.record or ():
                 if entry.path.endswith(library) and posixpath.basename(entry.path) == library:
                     yield one, posixpath.join(one.site, entry.path)
+
+    def present(self, library: str) -> Iterator[tuple[Distribution, str]]:
+        """Give every distribution whose file of this name lies on disk, with its path."""
+        for path, label in self.labels.items():
+            if path.endswith(f"/{library}") and label in self.distributions:
+                yield self.distributions[label], path
 
     def group(self, items: Iterable[Item], paths: Iterable[str]) -> dict[Subject, list[Item]]:
         """Sort items by the subject that the path of each belongs to, in their order."""

@@ -67,7 +67,7 @@ def _holder(owners: Owners, one: LoadedLibrary) -> Distribution | None:
     """Return the package that brings the library to whoever needs it."""
     if one.needed_by.startswith("/") and not _is_inside(one.needed_by, owners.installed):
         return None
-    return next((found for found, _ in owners.holders(one.soname)), None)
+    return next((found for found, _ in owners.present(one.soname)), None)
 
 
 def _shadowed(one: LoadedLibrary, holder: Distribution, *, is_lacking: bool) -> Finding:
@@ -214,13 +214,13 @@ def foreign_part(installed: Installed, ownership: Ownership, links: Links) -> It
     """
     owners = owners_for(installed, ownership)
     mains = [one for one in links.loaded if re.fullmatch(r"libcudnn\.so\.\d+", one.soname)]
-    wheel = next((d for m in mains for d, path in owners.holders(m.soname) if path == m.path), None)
+    wheel = next((d for m in mains for d, path in owners.present(m.soname) if path == m.path), None)
     if wheel is None:
         return
     for one in links.loaded:
         if not one.soname.startswith("libcudnn_") or _is_inside(one.path, installed):
             continue
-        if any(True for _ in owners.holders(one.soname)):
+        if any(True for _ in owners.present(one.soname)):
             continue  # the wheel has it, so this is EB701
         version = version_of(one.path)
         yield Finding(
