@@ -142,7 +142,7 @@ def test_the_old_abi_under_a_torch_of_the_new_one() -> None:
     (fix,) = finding.fixes
     assert isinstance(fix, Manual)
     assert "`cu12torch2.7cxx11abiTRUE`" in fix.text
-    assert OLD_ERROR in finding.evidence
+    assert finding.evidence[0] == f"{OLD_ERROR} (c10::Error::Error)"
     assert "dist:flash-attn" in finding.because
 
 

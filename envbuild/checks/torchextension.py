@@ -18,6 +18,7 @@ from envbuild.checks.owners import (
 from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import built_for, matching, minor_of, rebuild
 from envbuild.core.libnames import is_torch_symbol
+from envbuild.core.mangled import readable
 from envbuild.core.torchabi import torch_minors, torch_range
 from envbuild.core.torchusers import abi_of
 from envbuild.model.finding import Finding, Severity
@@ -88,7 +89,7 @@ def _judge(
             f" {counted(len(names), 'symbol')} of torch missing in {torch_label(installed)}"
         ),
         evidence=(
-            *shortened(names, most=3),
+            *shortened(map(_shown, names), most=3),
             *shortened(sorted({f"needed by {one.path}" for one in symbols}), most=3),
         ),
         fixes=(_fix(subject, installed, facts),),
@@ -122,6 +123,11 @@ def _why(
     if pairing is not None:
         return f"is built for torch {pairing.torch}"
     return "is built for another torch"
+
+
+def _shown(name: str) -> str:
+    words = readable(name)
+    return f"{name} ({words})" if words and "::" in words else name
 
 
 def _span(minors: tuple[str, ...]) -> str:
