@@ -26,7 +26,7 @@ from envbuild.model.diagnosis import DoctorReport, RuleText, Subject
 from envbuild.model.finding import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from envbuild.commands.doctor import DoctorOptions
     from envbuild.doctorcommand import Where
@@ -320,46 +320,84 @@ def test_a_broken_world_is_told_as_ever(call: Callable[..., Done]) -> None:
     }
 
 
-def test_uv_repairs_what_was_found(
-    call: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two packages over one path, in a real venv: doctor finds it, uv repairs it, doctor agrees."""
+@pytest.fixture(name="uv_index")
+def an_index_for_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalIndex]:
+    """Let uv find torch and both NCCL packages, over one path, on a local index alone."""
+    new = incident.nccl_files(incident.NEW, "13")
+    old = incident.nccl_files(incident.OLD, "12")
     with LocalIndex() as index:
         index.add_pypi(
-            local_wheel(
-                "nvidia-nccl-cu13", "2.28.9", files=incident.nccl_files(incident.NEW, "13")
-            ),
-            local_wheel(
-                "nvidia-nccl-cu12", "2.26.2", files=incident.nccl_files(incident.OLD, "12")
-            ),
+            local_wheel("nvidia-nccl-cu13", "2.28.9", files=new),
+            local_wheel("nvidia-nccl-cu12", "2.26.2", files=old),
             local_wheel("torch", "2.11.0", requires=["nvidia-nccl-cu13==2.28.9"]),
+            local_wheel("xgboost", "3.2.0", requires=["nvidia-nccl-cu12"]),
         )
         for name, value in {
             "UV_DEFAULT_INDEX": f"{index.base}/pypi/simple",
             "UV_CACHE_DIR": str(tmp_path / "cache"),
             "UV_NO_CONFIG": "1",
+            "UV_PYTHON": sys.executable,
+            "UV_PYTHON_DOWNLOADS": "never",
         }.items():
             monkeypatch.setenv(name, value)
-        venv = tmp_path / "venv"
-        run_uv("venv", "--python", sys.executable, venv)
-        for wanted in ("torch==2.11.0", "nvidia-nccl-cu12==2.26.2"):
-            run_uv("pip", "install", "--python", venv / "bin" / "python", wanted)
-        library = next(venv.glob("lib/*/site-packages")) / incident.LIBRARY
-        assert library.read_bytes() == incident.nccl(*incident.OLD)
+        yield index
 
-        done = call("doctor", venv, "--select", "EB1,EB2", "--fix", "--yes")
-        assert (done.returncode, done.stdout.split(":")[0]) == (0, "healthy"), done
-        assert library.read_bytes() == incident.nccl(*incident.NEW)
-        assert not list(venv.glob("lib/*/site-packages/nvidia_nccl_cu12*"))
 
-        shutil.rmtree(library.parent)
-        again = call("doctor", venv, "--select", "EB1,EB2", "--fix", "--yes")
-        assert (again.returncode, library.is_file()) == (0, True), again
+@pytest.mark.usefixtures("uv_index")
+def test_uv_repairs_what_was_found(call: Callable[..., Done], tmp_path: Path) -> None:
+    """Two packages over one path, in a real venv: doctor finds it, uv repairs it, doctor agrees."""
+    venv = tmp_path / "venv"
+    run_uv("venv", venv)
+    for wanted in ("torch==2.11.0", "nvidia-nccl-cu12==2.26.2"):
+        run_uv("pip", "install", "--python", venv / "bin" / "python", wanted)
+    library = library_of(venv)
+    assert library.read_bytes() == incident.nccl(*incident.OLD)
+
+    done = call("doctor", venv, "--select", "EB1,EB2", "--fix", "--yes")
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "healthy"), done
+    assert library.read_bytes() == incident.nccl(*incident.NEW)
+    assert not list(venv.glob("lib/*/site-packages/nvidia_nccl_cu12*"))
+
+    shutil.rmtree(library.parent)
+    again = call("doctor", venv, "--select", "EB1,EB2", "--fix", "--yes")
+    assert (again.returncode, library.is_file()) == (0, True), again
+
+
+@pytest.mark.usefixtures("uv_index")
+def test_two_commands_break_a_project_and_one_repairs_it(
+    call: Callable[..., Done], tmp_path: Path
+) -> None:
+    """`uv add torch xgboost; uv remove xgboost` takes NCCL away, and uv calls it clean."""
+    project = tmp_path / "project"
+    project.mkdir()
+    manifest = '[project]\nname = "x"\nversion = "0"\nrequires-python = ">=3.10"\n'
+    (project / "pyproject.toml").write_text(manifest, "utf-8")
+    run_uv("add", "--directory", project, "torch==2.11.0", "xgboost")
+    run_uv("remove", "--directory", project, "xgboost")
+    run_uv("sync", "--directory", project, "--check")
+    library = library_of(project / ".venv")
+    assert not library.exists()
+    lock = (project / "uv.lock").read_bytes()
+
+    found = call("doctor", project)
+    assert found.returncode == 1
+    assert "libnccl.so.2" in found.stdout.splitlines()[0] + found.stdout.splitlines()[1]
+    python = project / ".venv" / "bin" / "python"
+    sync = f"uv sync --directory {project} --python {python} --reinstall-package {CU13}"
+    assert f"  {sync}\n" in found.stdout, found.stdout
+
+    done = call("doctor", project, "--fix", "--yes")
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "healthy"), done
+    assert library.read_bytes() == incident.nccl(*incident.NEW)
+    assert (project / "uv.lock").read_bytes() == lock
+
+
+def library_of(venv: Path) -> Path:
+    return next(venv.glob("lib/*/site-packages")) / incident.LIBRARY
 
 
 def run_uv(*words: object) -> None:
-    subprocess.run(
-        [uv.find_uv_bin(), *map(str, words), "--no-python-downloads"],
-        check=True,
-        capture_output=True,
+    done = subprocess.run(
+        [uv.find_uv_bin(), *map(str, words)], check=False, capture_output=True, text=True
     )
+    assert done.returncode == 0, done.stderr
