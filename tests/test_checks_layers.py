@@ -144,6 +144,14 @@ def test_of_several_targets_the_nearest_that_fits_applies() -> None:
     assert finding.message == "six 1.17.0 is installed, lockfiles/pylock.old.toml says 1.16.0"
 
 
+def test_an_environment_of_tools_beside_the_project_follows_no_lock() -> None:
+    many = pylock("torch 2.7.0+cu128", "numpy 2.0", "six 1.17.0", "tqdm 4.67.1")
+    tools = env(dist("six 1.16.0"), dist("ruff 0.14.0"))
+    assert lock_for(pip_layer(many), tools) is None
+    assert found(drift, tools, pip_layer(many)) == []
+    assert lock_for(project(many, owned=False), tools) is None
+
+
 def test_no_project_no_finding() -> None:
     nothing = Layers(directory="", owned=False)
     for rule in RULES:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from checkvalues import FACTS, dist, env, found, gpu, host, one
+from checkvalues import FACTS, aim, dist, env, found, gpu, host, one
 from envmaker import EnvMaker
 
 from envbuild.checks.companions import wrong_companions
@@ -16,13 +16,13 @@ from envbuild.checks.files import RULES as FILES
 from envbuild.checks.packagedata import compiled_parts, numpy2_releases, same_imports
 from envbuild.checks.packages import RULES
 from envbuild.checks.requirements import unmet_requirements
-from envbuild.checks.rule import Judged, judge
+from envbuild.checks.rule import Judged, Skipped, judge
 from envbuild.checks.torchbuild import two_installers, wrong_torch
 from envbuild.checks.twins import cuda_twins, same_import_twice, two_versions
 from envbuild.core.cause import sort_findings
 from envbuild.core.installedrequires import needs_of, python_of
 from envbuild.model.finding import Severity
-from envbuild.model.fix import Export, Install, Manual, Reinstall, Remove
+from envbuild.model.fix import Install, Manual, Reinstall, Remove
 from envbuild.model.host import Host
 from envbuild.model.installed import (
     EnvironmentKind,
@@ -32,7 +32,7 @@ from envbuild.model.installed import (
     RecordEntry,
     SharedPath,
 )
-from envbuild.model.layers import Layers, LockedVersion, LockFile
+from envbuild.model.layers import Aim, Layers, LockedVersion, LockFile
 from envbuild.model.links import Links
 from envbuild.ports import Facts
 
@@ -231,18 +231,6 @@ def test_packages_with_a_cuda_of_their_own_are_no_mix(package: str) -> None:
     assert found(cuda_mix, installed) == []
 
 
-def test_bitsandbytes_without_a_library_for_torchs_cuda() -> None:
-    bnb = dist(
-        "bitsandbytes 0.48.0",
-        *(f"bitsandbytes/libbitsandbytes_cuda{v}.so" for v in (118, 129, 130)),
-    )
-    newer = env(dist("torch 2.15.0"), bnb, torch="2.15.0+cu132")
-    finding = one(cuda_mix, newer)
-    assert finding.severity is Severity.WARNING
-    assert finding.fixes == (Export(variable="BNB_CUDA_VERSION", value="130"),)
-    assert found(cuda_mix, env(dist("torch 2.11.0"), bnb, torch="2.11.0+cu130")) == []
-
-
 # EB103 (cases CMP-H1 to H4)
 
 
@@ -355,6 +343,21 @@ def test_a_cpu_build_where_nobody_has_a_gpu_or_all_asked_for_it() -> None:
     assert found(wrong_torch, cpu, there, locked("2.10.0+cpu")) == []
     assert one(wrong_torch, cpu, there, no_layers()).severity is Severity.WARNING
     assert one(wrong_torch, cpu, host(), locked("2.10.0+cu128")).severity is Severity.ERROR
+
+
+def test_gpus_that_somebody_names_where_there_are_none() -> None:
+    cpu = env(dist("torch 2.8.0+cpu"), torch="2.8.0+cpu")
+    finding = one(wrong_torch, cpu, host(), no_layers(), aim("10.0", "12.0"))
+    assert finding.message == "torch 2.8.0+cpu is the CPU build, --gpu names sm_100 and sm_120"
+    assert found(wrong_torch, cpu, host(), locked("2.8.0+cpu"), aim("10.0")) == []
+
+
+def test_a_fact_that_may_be_absent_and_one_that_may_not() -> None:
+    (skipped,) = judge((wrong_torch,), {Host: host()})
+    assert isinstance(skipped, Skipped)
+    assert skipped.reason == "not read: Installed, Layers, Facts"
+    assert wrong_torch.optional == ("aim",)
+    assert dict(wrong_torch.needs)["aim"] is Aim
 
 
 def test_pypis_build_where_the_lock_names_another_cuda() -> None:

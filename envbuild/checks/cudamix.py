@@ -10,22 +10,18 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion
 
 from envbuild.checks.owners import torch_cuda, torch_label, torch_public
-from envbuild.checks.packagedata import cuda_libraries
 from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import matching
 from envbuild.core.installedrequires import visible
 from envbuild.core.lockview import parse_local
 from envbuild.core.wheeltags import local_of
-from envbuild.model.cuda import CudaVersion
 from envbuild.model.finding import Finding, Severity
-from envbuild.model.fix import Export, Manual
+from envbuild.model.fix import Manual
 from envbuild.model.installed import Installed
 from envbuild.ports import Facts
 
 if TYPE_CHECKING:
-    from envbuild.checks.packagedata import CudaLibraries
     from envbuild.core.lockview import BuiltFor
-    from envbuild.model.fix import Fix
     from envbuild.model.installed import Distribution
 
 _SUFFIXED = re.compile(r"(?:spconv|cumm|nixl)-cu(?P<major>1\d)\d?")
@@ -62,9 +58,9 @@ def cuda_mix(installed: Installed, facts: Facts) -> Iterator[Finding]:
     """Find extension packages that were built for another CUDA major than torch.
 
     **What it finds.** A local version (`torchvision 0.26.0+cu130`, `torch-scatter
-    2.1.2+pt27cu118`) or a name (`spconv-cu118`) of another CUDA major than torch's, a CUDA build
-    beside a CPU torch, and a bitsandbytes without a library for torch's CUDA. Packages that
-    bring their own CUDA, as JAX and CuPy do, are left alone.
+    2.1.2+pt27cu118`) or a name (`spconv-cu118`) of another CUDA major than torch's, and a CUDA
+    build beside a CPU torch. Packages that bring their own CUDA, as JAX and CuPy do, are left
+    alone.
 
     **Why it matters.** The extension needs `libcudart` of its own major, which torch does not
     bring: `libcudart.so.12: cannot open shared object file`; torchvision refuses to be imported.
@@ -83,8 +79,6 @@ def cuda_mix(installed: Installed, facts: Facts) -> Iterator[Finding]:
             continue
         if theirs != "cpu":
             yield _mixed(one, theirs, ours, installed, facts)
-    for package in cuda_libraries():
-        yield from _without_library(package, installed)
 
 
 def _accelerator(one: Distribution, installed: Installed, facts: Facts) -> str | None:
@@ -129,39 +123,6 @@ def _mixed(
         fixes=(fix,) if fix else (Manual(text=f"install {one.name} built for {ours}"),),
         because=(f"dist:{one.name}",),
         brings=(f"dist:{one.name}", f"import:{one.name}"),
-    )
-
-
-def _without_library(package: CudaLibraries, installed: Installed) -> Iterator[Finding]:
-    one, cuda = installed.find(package.name), torch_cuda(installed)
-    if one is None or one.record is None or cuda is None:
-        return
-    matches = (package.pattern.fullmatch(entry.path) for entry in one.record)
-    shipped = sorted(
-        CudaVersion(major=int(match["major"]), minor=int(match["minor"]))
-        for match in matches
-        if match
-    )
-    if not shipped or cuda in shipped:
-        return
-    same = [version for version in shipped if version.major == cuda.major]
-    nearest = max((v for v in same if v < cuda), default=same[0] if same else None)
-    value = f"{nearest.major}{nearest.minor}" if nearest else ""
-    fixes: tuple[Fix, ...] = (Manual(text=f"install a release of {one.name} for CUDA {cuda}"),)
-    if nearest:
-        fixes = (Export(variable=package.variable, value=value),)
-    yield Finding(
-        code="EB102",
-        severity=Severity.WARNING if nearest else Severity.ERROR,
-        subject=one.label,
-        message=(
-            f"{one.label} has libraries for CUDA {', '.join(map(str, shipped))},"
-            f" {torch_label(installed)} is built for {cuda}"
-        ),
-        evidence=(package.source,),
-        hint=f"set {package.variable}={value}, or take a newer release" if nearest else None,
-        fixes=fixes,
-        brings=(f"dist:{one.name}",),
     )
 
 

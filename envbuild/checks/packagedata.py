@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -39,16 +38,6 @@ class CompiledPart:
     severity: Severity = Severity.ERROR
     cuda: bool = False
     since: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CudaLibraries:
-    """A package that opens a library named for torch's CUDA, found by ``pattern``."""
-
-    name: str
-    pattern: re.Pattern[str]
-    variable: str
-    source: str
 
 
 @cache
@@ -89,20 +78,6 @@ def _compiled(row: dict[str, Any]) -> CompiledPart:
         severity=Severity(row.get("severity", "error")),
         cuda=row.get("cuda", False),
         since=row.get("since", ""),
-    )
-
-
-@cache
-def cuda_libraries() -> tuple[CudaLibraries, ...]:
-    """Return the packages that open a library named for torch's CUDA."""
-    return tuple(
-        CudaLibraries(
-            name=row["name"],
-            pattern=re.compile(row["pattern"]),
-            variable=row["variable"],
-            source=row["source"],
-        )
-        for row in table("packages")["per_cuda"]
     )
 
 

@@ -15,7 +15,7 @@ from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual, Reinstall
 from envbuild.model.host import Host
 from envbuild.model.installed import Installed
-from envbuild.model.layers import Layers
+from envbuild.model.layers import Aim, Layers
 from envbuild.model.project import IndexUrls
 from envbuild.ports import Facts
 
@@ -30,14 +30,14 @@ _PIP = frozenset({"pip", "uv"})
 
 @rule("EB104", "torch is not the build that is meant", severity=Severity.ERROR)
 def wrong_torch(
-    installed: Installed, host: Host, layers: Layers, facts: Facts
+    installed: Installed, host: Host, layers: Layers, facts: Facts, aim: Aim | None
 ) -> Iterator[Finding]:
     """Find a CPU build where GPUs are meant, and another CUDA than the lock names.
 
-    **What it finds.** A torch without CUDA on a machine with NVIDIA GPUs, or under a lock that
-    names a CUDA build; PyPI's torch where the lock says `+cu128`; wheels for Arm servers on a
-    Jetson. PyPI's aarch64 wheel is the CPU build up to torch 2.10. A machine without a GPU is
-    no reason, and a lock that names `+cpu` is a wish.
+    **What it finds.** A torch without CUDA where the machine, a target or `--gpu` names GPUs, or
+    under a lock that names a CUDA build; PyPI's torch where the lock says `+cu128`; wheels for
+    Arm servers on a Jetson. PyPI's aarch64 wheel is the CPU build up to torch 2.10. A machine
+    without a GPU is no reason, and a lock that names `+cpu` is a wish.
 
     **Why it matters.** `torch.cuda.is_available()` is False, or the GPU's code is missing, and
     nothing has complained: `torch==2.7.0` is satisfied by every build of 2.7.0.
@@ -58,20 +58,28 @@ def wrong_torch(
     if _is_old_tegra(host):
         yield from _on_tegra(torch, ours, host.tegra or "")
     elif ours == "cpu" and local != "cpu":
-        for finding in _cpu(torch, local, installed, host, facts):
+        reason = _why_not_cpu(public_of(torch.version), local, host, aim)
+        for finding in _cpu(torch, local, installed, reason, facts):
             yield replace(finding, because=by_lock)
     elif local and ours and local.startswith("cu") and local != ours:
         yield replace(_another(torch, wanted, installed), because=by_lock)
 
 
-def _cpu(
-    torch: Distribution, local: str, installed: Installed, host: Host, facts: Facts
-) -> Iterator[Finding]:
+def _why_not_cpu(public: str, local: str, host: Host, aim: Aim | None) -> str:
+    """Return who means a GPU, nothing where nobody does."""
     if local:
-        reason = f"the lock says {public_of(torch.version)}+{local}"
-    elif host.gpus and not host.is_image:
-        reason = f"this machine has {counted(len(host.gpus), 'GPU')} ({host.gpus[0].name})"
-    else:
+        return f"the lock says {public}+{local}"
+    if host.gpus and not host.is_image:
+        return f"this machine has {counted(len(host.gpus), 'GPU')} ({host.gpus[0].name})"
+    if aim is not None and aim.capabilities:
+        return f"{aim.source} names {' and '.join(one.sm for one in aim.capabilities)}"
+    return ""
+
+
+def _cpu(
+    torch: Distribution, local: str, installed: Installed, reason: str, facts: Facts
+) -> Iterator[Finding]:
+    if not reason:
         return
     public = public_of(torch.version)
     tags = [b.cuda.tag for b in facts.torch_builds() if b.torch == public and b.cuda is not None]

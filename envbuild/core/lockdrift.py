@@ -55,15 +55,23 @@ def lock_for(layers: Layers, installed: Installed) -> LockFile | None:
     """Return the lock that the environment follows.
 
     That is uv.lock where uv manages this environment; else, of the files of the targets that fit
-    the Python and platform, the one that differs the least in what belongs to torch.
+    the Python and platform and half of whose packages are there in some version, the one that
+    differs the least in what belongs to torch. An environment of tools beside it follows none.
     """
     if layers.managed and layers.owned and layers.uv_lock is not None:
         return layers.uv_lock
+    names = {one.name for one in installed.distributions}
     for files in (layers.pylocks, layers.requirements):
-        fitting = [one for one in files if one.fits and one.packages]
+        fitting = [one for one in files if one.fits and _is_about(one, names)]
         if fitting:
             return min(fitting, key=lambda one: (_distance(one, installed), one.path))
-    return layers.uv_lock if layers.managed else None
+    uv_lock = layers.uv_lock if layers.managed else None
+    return uv_lock if uv_lock is not None and _is_about(uv_lock, names) else None
+
+
+def _is_about(lock: LockFile, names: set[str]) -> bool:
+    present = sum(one.name in names for one in lock.packages)
+    return bool(lock.packages) and present * 2 >= len(lock.packages)
 
 
 def _distance(lock: LockFile, installed: Installed) -> int:
