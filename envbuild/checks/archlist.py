@@ -10,11 +10,11 @@ from packaging.version import InvalidVersion, Version
 
 from envbuild.checks.owners import torch_cuda, torch_label, torch_public
 from envbuild.checks.rule import rule
-from envbuild.checks.tables import table
 from envbuild.checks.toolkit import toolkit_of
-from envbuild.core.archs import Coverage, coverage, toolkit_knows
+from envbuild.core.archs import Coverage, coverage
+from envbuild.core.buildtools import nvcc_wanted, torch_since
 from envbuild.model.builds import Builds
-from envbuild.model.cuda import ComputeCapability, CudaVersion
+from envbuild.model.cuda import ComputeCapability
 from envbuild.model.facts import DeviceCode
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Export, Manual
@@ -117,7 +117,7 @@ def _unknown(
     capability: ComputeCapability, installed: Installed, host: Host, builds: Builds
 ) -> Iterator[Finding]:
     name = f"{capability.major}.{capability.minor}"
-    since, public = table("build")["torch"].get(name), torch_public(installed)
+    since, public = torch_since(capability), torch_public(installed)
     if since and public and Version(public) < Version(since):
         yield _finding(
             f"{_VARIABLE} names {name}, which {torch_label(installed)} does not know"
@@ -127,14 +127,8 @@ def _unknown(
         )
     toolkit = toolkit_of(host)
     version = toolkit.version if toolkit else None
-    first = table("build")["nvcc"].get(name)
-    if version is None or (first is None and toolkit_knows(version, capability)):
-        return
-    if first is not None and version < CudaVersion.parse(first):
-        want = f"CUDA {first} or newer"
-    elif not toolkit_knows(version, capability):
-        want = "a toolkit of CUDA 12"
-    else:
+    want = nvcc_wanted(version, capability) if version is not None else None
+    if want is None:
         return
     yield _finding(
         f"{_VARIABLE} names {name}, which nvcc {version} does not compile for",

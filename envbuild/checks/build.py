@@ -12,11 +12,10 @@ from packaging.version import InvalidVersion, Version
 from envbuild.checks.archlist import RULES as _ARCH_RULES
 from envbuild.checks.buildparts import RULES as _PART_RULES
 from envbuild.checks.rule import rule
-from envbuild.checks.tables import table
 from envbuild.checks.toolkit import RULES as _TOOLKIT_RULES
 from envbuild.checks.toolkit import toolkit_of
+from envbuild.core.buildtools import clashes_with_glibc, newest_host_compiler
 from envbuild.model.builds import Builds
-from envbuild.model.cuda import CudaVersion
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Export, Manual
 from envbuild.model.host import Host
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 _GCC = re.compile(r"(?:[\w-]+-)?(?:g\+\+|gcc|c\+\+|cc)(?:-[\d.]+)?")
 _CLANG = re.compile(r"(?:[\w-]+-)?clang(?:\+\+)?(?:-[\d.]+)?")
-_FIRST_CLASHING_GLIBC = Version("2.41")
-_FIRST_SOUND_CUDA = CudaVersion(major=13, minor=0)
 
 
 @rule("EB602", "The host compiler is newer than nvcc allows", severity=Severity.ERROR)
@@ -50,7 +47,7 @@ def new_compiler(host: Host, builds: Builds) -> Iterator[Finding]:
         return
     compiler = _compiler(host)
     kind = _kind(compiler) if compiler else None
-    newest = _limit(kind, toolkit.version) if kind else None
+    newest = newest_host_compiler(kind, toolkit.version) if kind else None
     major = _major(compiler) if compiler else None
     if compiler is None or newest is None or major is None or major <= newest:
         return
@@ -84,11 +81,6 @@ def _major(compiler: Compiler) -> int | None:
         return Version(compiler.version or "").major
     except InvalidVersion:
         return None
-
-
-def _limit(kind: str, cuda: CudaVersion) -> int | None:
-    limits: dict[str, int] = table("build")[kind]
-    return limits.get(str(cuda))
 
 
 def _older(host: Host, kind: str, newest: int) -> tuple[Fix, ...]:
@@ -137,7 +129,7 @@ def new_glibc(host: Host, builds: Builds) -> Iterator[Finding]:
     toolkit = toolkit_of(host)
     if toolkit is None or toolkit.version is None or host.glibc is None:
         return
-    if Version(host.glibc) < _FIRST_CLASHING_GLIBC or toolkit.version >= _FIRST_SOUND_CUDA:
+    if not clashes_with_glibc(toolkit.version, host.glibc):
         return
     yield Finding(
         code="EB603",

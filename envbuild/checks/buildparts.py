@@ -8,7 +8,7 @@ from packaging.version import InvalidVersion, Version
 
 from envbuild.checks.owners import torch_label, torch_public
 from envbuild.checks.rule import rule
-from envbuild.checks.tables import table
+from envbuild.core.buildtools import gigabytes, imports_pkg_resources
 from envbuild.model.builds import Builds
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Export, Install
@@ -39,7 +39,7 @@ def too_many_jobs(host: Host, builds: Builds) -> Iterator[Finding]:
     memory = min((m for m in (host.memory_bytes, host.memory_limit_bytes) if m), default=None)
     if memory is None or host.is_image:
         return
-    needs = {name: _gigabytes(name) for name in builds.packages or ("CUDA extensions",)}
+    needs = {name: gigabytes(name) for name in builds.packages or ("CUDA extensions",)}
     package = max(needs, key=lambda name: needs[name])
     threads = _number(host.variable("NVCC_THREADS")) or 1
     chosen = _number(host.variable("MAX_JOBS"))
@@ -61,11 +61,6 @@ def too_many_jobs(host: Host, builds: Builds) -> Iterator[Finding]:
         evidence=(f"MAX_JOBS is {chosen or 'unset'}, NVCC_THREADS {threads}",),
         fixes=(Export(variable="MAX_JOBS", value=str(fitting)),),
     )
-
-
-def _gigabytes(name: str) -> int:
-    memory: dict[str, int] = table("build")["memory"]
-    return memory.get(name, memory["default"])
 
 
 def _number(text: str | None) -> int | None:
@@ -90,7 +85,7 @@ def no_pkg_resources(installed: Installed, builds: Builds) -> Iterator[Finding]:
     if setuptools is None or not _at_least(setuptools.version):
         return
     public = torch_public(installed)
-    who = [name for name in builds.packages if name in table("build")["pkg_resources"]["packages"]]
+    who = [name for name in builds.packages if imports_pkg_resources(name)]
     if public is not None and _is_before(public, _FIRST_FREE_TORCH):
         who.insert(0, torch_label(installed))
     if who:

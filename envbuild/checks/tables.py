@@ -17,7 +17,7 @@ else:
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Return one of the tables (``libraries``, ``build``)."""
+    """Return one of the tables (``libraries``, ``packages``)."""
     text = files("envbuild.checks").joinpath(f"data/{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
