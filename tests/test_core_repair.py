@@ -51,7 +51,7 @@ def commands(
 ) -> list[str]:
     ground = Ground(installed=installed, ownership=ownership, layers=layers)
     return [
-        " ".join(step.command) if step.command else f"# {step.text}"
+        " ".join(step.command) if step.command else f"$ {step.text}"
         for step in repair_plan(findings, ground)
     ]
 
@@ -247,7 +247,7 @@ def test_a_twin_in_uv_lock_has_to_be_kept_out_by_hand() -> None:
     installed = environment(*BROKEN.distributions, distribution("xgboost 3.2.0", requires=(CU12,)))
     layers = project(*LOCKED, f"{CU12} 2.26.2", "xgboost 3.2.0", "torchaudio 2.7.0")
     by_hand, lock, sync = commands(SHARED_PATH, installed=installed, layers=layers)
-    assert by_hand.startswith("# ")
+    assert by_hand.startswith("$ # ")
     assert f"override-dependencies = [\"{CU12}; sys_platform == 'never'\"]" in by_hand
     assert lock == "uv lock --directory /app"
     assert sync == f"{SYNC} --reinstall-package {CU13}"
@@ -258,8 +258,16 @@ def test_a_relock_alone_is_followed_by_a_sync() -> None:
         -1
     ].startswith(f"{SYNC}")
     assert commands(asking(Relock(reason="it holds twins"))) == [
-        "# make the lock anew, then install from it"
+        "$ # make the lock anew, then install from it"
     ]
+
+
+def test_a_lock_that_is_not_installed_here_is_made_anew_all_the_same() -> None:
+    layers = project("a 1", "b 1", uses_envbuild=True)
+    elsewhere = replace(BROKEN, prefix="/venvs/a")
+    assert commands(
+        asking(Relock(reason="it is cut short")), installed=elsewhere, layers=layers
+    ) == ["envbuild lock /app"]
 
 
 def test_what_the_project_does_not_ask_for_is_added() -> None:
@@ -321,8 +329,21 @@ def test_conda_repairs_what_conda_installed() -> None:
     )
     assert found == [
         f"uv pip install --python {PYTHON} --reinstall-package torch --no-deps torch==2.11.0",
-        f"# conda remove --prefix {PREFIX} --force blas",
-        f"# conda install --prefix {PREFIX} --force-reinstall numpy=2.3.0",
+        f"$ conda remove --prefix {PREFIX} --force blas",
+        f"$ conda install --prefix {PREFIX} --force-reinstall numpy=2.3.0",
+    ]
+
+
+def test_what_lies_outside_of_the_environment_is_left_to_a_person() -> None:
+    user = "/home/ann/.local/lib/python3.11/site-packages"
+    installed = environment(
+        distribution("torch 2.9.0", site=user), distribution("numpy 1.26.0", site=user), "pip 26.1"
+    )
+    fixes = (Remove(names=("torch",)), Reinstall(names=("numpy", "pip")))
+    assert commands(asking(*fixes), installed=installed, ownership=None) == [
+        f"{PIP} {again('pip')} --no-deps pip==26.1",
+        f"$ uv pip uninstall --target {user} torch",
+        f"$ uv pip install --target {user} {again('numpy')} --no-deps numpy==1.26.0",
     ]
 
 
@@ -351,9 +372,9 @@ def test_variables_and_what_is_left_to_a_person_come_last() -> None:
     )
     _, *rest = commands(asking(*fixes), asking(*fixes))
     assert rest == [
-        "# export CUDA_HOME='/opt/cuda 13'",
-        "# unset LD_LIBRARY_PATH",
-        "# ask the administrator",
+        "$ export CUDA_HOME='/opt/cuda 13'",
+        "$ unset LD_LIBRARY_PATH",
+        "$ # ask the administrator",
     ]
 
 

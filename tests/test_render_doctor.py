@@ -165,7 +165,7 @@ def test_every_line_of_a_repair_can_be_pasted() -> None:
     plan = (
         RepairStep(reason="r", command=("uv", "pip", "install", "numpy<2")),
         RepairStep(reason="set", text="export A='b c'"),
-        RepairStep(reason="by hand", text="ask\nsomebody"),
+        RepairStep(reason="by hand", text="# ask\n# somebody"),
     )
     lines = [line.strip() for line in render_plan(plan).splitlines()[2:]]
     assert lines == [

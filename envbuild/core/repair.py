@@ -6,8 +6,8 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from envbuild.core.repairlock import chosen_lock, steps_through_lock
-from envbuild.core.repairpip import conda_steps, pip_steps
+from envbuild.core.repairlock import chosen_lock, in_words, steps_through_lock
+from envbuild.core.repairpip import conda_steps, foreign_names, foreign_steps, pip_steps
 from envbuild.core.repairwish import wish_of
 from envbuild.model.fix import Export, RepairStep
 from envbuild.model.installed import EnvironmentKind
@@ -43,6 +43,17 @@ def repair_plan(findings: Iterable[Finding], ground: Ground) -> tuple[RepairStep
 
 
 def _package_steps(wish: Wish, ground: Ground) -> Iterator[RepairStep]:
+    foreign = foreign_names(ground.installed)
+    own = replace(
+        wish,
+        removals=tuple(name for name in wish.removals if name not in foreign),
+        reinstalls=tuple(name for name in wish.reinstalls if name not in foreign),
+    )
+    yield from _own_steps(own, ground)
+    yield from foreign_steps(wish, ground.installed)
+
+
+def _own_steps(wish: Wish, ground: Ground) -> Iterator[RepairStep]:
     lock = chosen_lock(ground.layers, ground.installed)
     if ground.layers is not None and lock is not None:
         yield from steps_through_lock(wish, ground.installed, ground.layers, lock)
@@ -50,8 +61,13 @@ def _package_steps(wish: Wish, ground: Ground) -> Iterator[RepairStep]:
     yield from pip_steps(wish, ground.installed)
     if ground.installed.kind is EnvironmentKind.CONDA:
         yield from conda_steps(wish, ground.installed)
-    for reason in wish.relocks:
-        yield RepairStep(reason=reason, text="make the lock anew, then install from it")
+    if not wish.relocks:
+        return
+    reason = "; ".join(wish.relocks)
+    if ground.layers is not None and ground.layers.uses_envbuild:
+        yield RepairStep(reason=reason, command=("envbuild", "lock", ground.layers.directory))
+    else:
+        yield RepairStep(reason=reason, text=in_words("make the lock anew, then install from it"))
 
 
 def _variable_steps(wish: Wish) -> Iterator[RepairStep]:
@@ -65,7 +81,7 @@ def _variable_steps(wish: Wish) -> Iterator[RepairStep]:
 
 def _manual_steps(wish: Wish) -> Iterator[RepairStep]:
     for text in wish.manual:
-        yield RepairStep(reason="by hand", text=text)
+        yield RepairStep(reason="by hand", text=in_words(text))
 
 
 def _as_text(step: RepairStep) -> RepairStep:

@@ -77,6 +77,11 @@ def _held(lock: LockFile, installed: Installed) -> dict[str, str]:
     return {one.name: one.version for one in (*lock.packages, *more)}
 
 
+def in_words(text: str) -> str:
+    """Return what a person has to do as comments, which a shell passes over."""
+    return "\n".join(f"# {line}" for line in text.splitlines())
+
+
 def _share(lock: LockFile, versions: dict[str, str]) -> float:
     same = sum(versions.get(one.name) == one.version for one in lock.packages)
     return same / len(lock.packages)
@@ -118,7 +123,7 @@ def _relock_steps(
         yield RepairStep(reason=reason, command=("envbuild", "lock", layers.directory))
         return
     if lock is not layers.uv_lock:
-        yield RepairStep(reason="; ".join(reasons), text=f"make `{lock.path}` anew")
+        yield RepairStep(reason="; ".join(reasons), text=in_words(f"make `{lock.path}` anew"))
         return
     yield from _added(lacking, layers)
     for name in unwanted:
@@ -144,7 +149,7 @@ def _kept_out(name: str, installed: Installed) -> RepairStep:
     override = f"override-dependencies = [\"{name}; sys_platform == 'never'\"]"
     return RepairStep(
         reason=f"uv.lock holds `{name}`, since {why}",
-        text=f"take that requirement away, or put `{override}` into [tool.uv]",
+        text=in_words(f"take that requirement away, or put `{override}` into [tool.uv]"),
     )
 
 

@@ -84,6 +84,35 @@ def conda_steps(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
         )
 
 
+def foreign_names(installed: Installed) -> frozenset[str]:
+    """Return the distributions that are imported from outside of the environment's own folders.
+
+    Those are of the user site, of PYTHONPATH, or of the Python below: `--python` leads elsewhere.
+    """
+    own = installed.own_sites
+    mine = {one.name for one in installed.distributions if one.site in own}
+    every = {one.name for one in installed.distributions if not _is_of_conda(one)}
+    return frozenset(every - mine) if own else frozenset()
+
+
+def foreign_steps(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
+    """Yield what to type for those; they may serve others, so that a person decides."""
+    foreign = foreign_names(installed)
+    for name in wish.removals:
+        found = installed.find(name)
+        if name in foreign and found is not None:
+            words = ("uv", "pip", "uninstall", "--target", found.site, name)
+            reason = f"remove `{found.label}`, outside of the environment"
+            yield RepairStep(reason=reason + _codes([name], wish), text=shlex.join(words))
+    for name in wish.reinstalls:
+        found = installed.find(name)
+        if name in foreign and found is not None:
+            again = ("--reinstall-package", name, "--no-deps", f"{name}=={found.version}")
+            install = ("uv", "pip", "install", "--target", found.site, *again)
+            reason = f"bring back `{found.label}`, outside of the environment"
+            yield RepairStep(reason=reason + _codes([name], wish), text=shlex.join(install))
+
+
 def requirers(
     names: Iterable[str], installed: Installed, *, without: Iterable[str] = ()
 ) -> tuple[str, ...]:

@@ -73,7 +73,8 @@ class RepairStep:
     """One step of a repair plan.
 
     ``command`` is an argument list bound to the interpreter examined, empty where a person has
-    to do it. ``reason`` says in one line why.
+    to do it. ``text`` is then a line for a shell, or begins with ``#`` where no shell can do it.
+    ``reason`` says in one line why.
     """
 
     reason: str

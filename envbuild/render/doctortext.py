@@ -59,9 +59,7 @@ def plan_lines(canvas: Canvas, plan: tuple[RepairStep, ...], *, image: bool = Fa
     canvas.labelled("repair:", " (in a container of the image)" if image else "", style="bold")
     for number, step in enumerate(plan, start=1):
         canvas.line(f"# {number}. {step.reason}", indent=2, style="dim")
-        text = step.text.replace("\n", "\n# ")
-        manual = not step.command and step.reason == "by hand"
-        canvas.line(shlex.join(step.command) or (f"# {text}" if manual else text), indent=2)
+        canvas.line(shlex.join(step.command) or step.text, indent=2)
 
 
 def render_plan(plan: tuple[RepairStep, ...], *, color: bool = False) -> str:
