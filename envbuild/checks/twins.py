@@ -117,7 +117,7 @@ def _twins(
     winner = overlap.winner() if overlap else None
     libraries = [path for path in shared if is_shared_object(path)]
     askers = sorted({need.by.label for need in needs if need.name == drop.name})
-    what = f"`{keep.label}` and `{drop.label}` own {counted(len(shared), 'same path')}"
+    what = f"`{keep.label}` and `{drop.label}` both own {counted(len(shared), 'path')}"
     safe = winner is not None and winner.name == keep.name
     on_disk = f"on disk is {winner.label}'s" if winner else "the one installed last is on disk"
     later = f"; removing or installing `{drop.name}` breaks it" if safe else ""
