@@ -12,7 +12,6 @@ from envbuild.core.cause import findings_to_mend, sort_findings
 from envbuild.errors import InputError
 from envbuild.model.diagnosis import DoctorReport, NotJudged, RuleText, Subject
 from envbuild.model.finding import Severity
-from envbuild.model.fix import Remove
 from envbuild.model.installed import Ownership
 from envbuild.model.layers import Aim, Layers
 from envbuild.model.links import Links
@@ -161,15 +160,13 @@ def _not_judged(outcomes: Iterable[Outcome], evidence: Evidence) -> tuple[NotJud
 
 def _plan(problems: tuple[Problem, ...], evidence: Evidence) -> tuple[RepairStep, ...]:
     findings = findings_to_mend(problems)
-    fixes = [fix for finding in findings for fix in finding.fixes]
-    if not fixes:
+    if not any(finding.fixes for finding in findings):
         return ()
     from envbuild.core.repair import Ground, repair_plan  # noqa: PLC0415 - most have no need of it
 
-    removes = any(isinstance(fix, Remove) for fix in fixes)
     ground = Ground(
         installed=evidence.installed,
-        ownership=evidence.get(Ownership) if removes else None,
+        ownership=evidence.get(Ownership),
         layers=evidence.get(Layers),
     )
     return repair_plan(findings, ground)

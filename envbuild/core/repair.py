@@ -56,7 +56,9 @@ def _package_steps(wish: Wish, ground: Ground) -> Iterator[RepairStep]:
 def _own_steps(wish: Wish, ground: Ground) -> Iterator[RepairStep]:
     lock = chosen_lock(ground.layers, ground.installed)
     if ground.layers is not None and lock is not None:
-        yield from steps_through_lock(wish, ground.installed, ground.layers, lock)
+        yield from steps_through_lock(
+            wish, ground.installed, ground.layers, lock, ownership=ground.ownership
+        )
         return
     yield from pip_steps(wish, ground.installed)
     if ground.installed.kind is EnvironmentKind.CONDA:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion
 
-from envbuild.core.repairpip import reinstall_steps, requirers, uninstall_steps
+from envbuild.core.repairpip import install_steps, reinstall_steps, requirers, uninstall_steps
+from envbuild.core.repairwish import remaining_owners
 from envbuild.model.fix import RepairStep
 from envbuild.model.installed import EnvironmentKind
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from envbuild.core.repairwish import Wanted, Wish
-    from envbuild.model.installed import Installed
+    from envbuild.model.installed import Installed, Ownership
     from envbuild.model.layers import Layers, LockFile
 
 # What a tool puts into a venv by itself, and `uv sync` leaves there.
@@ -43,22 +45,49 @@ def chosen_lock(layers: Layers | None, installed: Installed) -> LockFile | None:
 
 
 def steps_through_lock(
-    wish: Wish, installed: Installed, layers: Layers, lock: LockFile
+    wish: Wish,
+    installed: Installed,
+    layers: Layers,
+    lock: LockFile,
+    *,
+    ownership: Ownership | None = None,
 ) -> Iterator[RepairStep]:
-    """Yield the steps: mend the lock where it is wrong, then install what it holds."""
+    """Yield the steps: mend the lock where it is wrong, then install what it holds.
+
+    What was put beside the lock and is wrong is taken away again, unless more than that was put
+    there: then it is meant to be there, and is mended in place.
+    """
     held = _held(lock, installed)
     touched = (*wish.removals, *wish.reinstalls, *(one.name for one in wish.installs))
     if not touched and not wish.relocks:
         return
-    yield from _relock_steps(wish, installed, layers, lock)
-    others = _others(wish, installed, layers, held)
+    strays = tuple(
+        one for one in wish.installs if one.name not in held and installed.find(one.name)
+    )
+    locked = replace(wish, installs=tuple(one for one in wish.installs if one not in strays))
+    gone = {*wish.removals, *(one.name for one in strays)}
+    others = _others(gone, installed, layers, held)
+    if strays and not others:
+        locked = _taken_away(locked, gone, installed, ownership)
+        strays = ()
+    yield from _relock_steps(locked, installed, layers, lock)
     if others:
-        yield from uninstall_steps(wish.removals, wish, installed)
-    locked = {name for name in wish.reinstalls if name in held}
-    through = sorted(locked | {one.name for one in wish.installs})
-    yield _sync_step(through, others, wish, installed, layers, lock)
-    outside = [name for name in wish.reinstalls if name not in held]
+        yield from uninstall_steps(locked.removals, locked, installed)
+    again = {name for name in locked.reinstalls if name in held}
+    through = sorted(again | {one.name for one in locked.installs})
+    yield _sync_step(through, others, locked, installed, layers, lock)
+    yield from install_steps(strays, wish, installed)
+    outside = [name for name in locked.reinstalls if name not in held]
     yield from reinstall_steps(outside, wish, installed)
+
+
+def _taken_away(
+    wish: Wish, gone: set[str], installed: Installed, ownership: Ownership | None
+) -> Wish:
+    removals = tuple(sorted(gone))
+    owners = remaining_owners(removals, installed=installed, ownership=ownership)
+    back = {*wish.reinstalls, *owners} - gone - {one.name for one in wish.installs}
+    return replace(wish, removals=removals, reinstalls=tuple(sorted(back)))
 
 
 def _flags(lock: LockFile, installed: Installed) -> tuple[str, ...]:
@@ -88,14 +117,14 @@ def _share(lock: LockFile, versions: dict[str, str]) -> float:
 
 
 def _others(
-    wish: Wish, installed: Installed, layers: Layers, held: dict[str, str]
+    gone: set[str], installed: Installed, layers: Layers, held: dict[str, str]
 ) -> tuple[str, ...]:
     """Return what an exact sync would take away although no finding asks for it."""
     return tuple(
         one.name
         for one in installed.distributions
         if one.name not in held
-        and one.name not in wish.removals
+        and one.name not in gone
         and one.name not in _SEEDS
         and (not installed.own_sites or one.site in installed.own_sites)
         and not (one.editable and (one.origin or "").endswith(layers.directory))

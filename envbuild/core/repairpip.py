@@ -16,7 +16,7 @@ from envbuild.model.project import IndexUrls
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from envbuild.core.repairwish import Wish
+    from envbuild.core.repairwish import Wanted, Wish
     from envbuild.model.installed import Distribution, Installed
 
 
@@ -32,7 +32,7 @@ def pip_steps(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
     """Yield the steps in which `uv pip` removes, then installs, then reinstalls."""
     mine = _names_of_pip(installed)
     yield from uninstall_steps([one for one in wish.removals if one in mine], wish, installed)
-    yield from _install_steps(wish, installed)
+    yield from install_steps(wish.installs, wish, installed)
     known = {one.name for one in installed.distributions}
     names = [one for one in wish.reinstalls if one in mine or one not in known]
     yield from reinstall_steps(names, wish, installed)
@@ -47,6 +47,26 @@ def uninstall_steps(names: Iterable[str], wish: Wish, installed: Installed) -> I
         reason += f"; {', '.join(asks)} will ask for it again" if asks else ""
         yield RepairStep(
             reason=reason, command=("uv", "pip", "uninstall", *_place(installed), *listed)
+        )
+
+
+def install_steps(
+    installs: Iterable[Wanted], wish: Wish, installed: Installed
+) -> Iterator[RepairStep]:
+    """Yield a step for each index that requirements are looked up on."""
+    groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for one in installs:
+        index = ("--index", one.index) if one.index else ()
+        page = ("--find-links", one.find_links) if one.find_links else ()
+        options: tuple[str, ...] = (*index, *page)
+        groups.setdefault(options, []).append((one.name, one.requirement))
+    for options, wanted in sorted(groups.items()):
+        names = tuple(name for name, _ in wanted)
+        again = [word for name in names for word in ("--reinstall-package", name)]
+        texts = [text for _, text in wanted]
+        yield RepairStep(
+            reason=f"install {', '.join(f'`{text}`' for text in texts)}{_codes(names, wish)}",
+            command=("uv", "pip", "install", *_place(installed), *again, *texts, *options),
         )
 
 
@@ -126,23 +146,6 @@ def requirers(
             requirement_name(text) in wanted and "extra ==" not in text for text in one.requires
         )
     )
-
-
-def _install_steps(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
-    groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for one in wish.installs:
-        index = ("--index", one.index) if one.index else ()
-        page = ("--find-links", one.find_links) if one.find_links else ()
-        options: tuple[str, ...] = (*index, *page)
-        groups.setdefault(options, []).append((one.name, one.requirement))
-    for options, wanted in sorted(groups.items()):
-        names = tuple(name for name, _ in wanted)
-        again = [word for name in names for word in ("--reinstall-package", name)]
-        texts = [text for _, text in wanted]
-        yield RepairStep(
-            reason=f"install {', '.join(f'`{text}`' for text in texts)}{_codes(names, wish)}",
-            command=("uv", "pip", "install", *_place(installed), *again, *texts, *options),
-        )
 
 
 def _origin(name: str, installed: Installed) -> Origin:
