@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-from packaging.version import InvalidVersion, Version
 
 from envbuild.checks.archlist import RULES as _ARCH_RULES
 from envbuild.checks.buildparts import RULES as _PART_RULES
 from envbuild.checks.rule import rule
 from envbuild.checks.toolkit import RULES as _TOOLKIT_RULES
 from envbuild.checks.toolkit import toolkit_of
-from envbuild.core.buildtools import clashes_with_glibc, newest_host_compiler
+from envbuild.core.buildtools import clashes_with_glibc
+from envbuild.core.hostcompiler import too_new
 from envbuild.model.builds import Builds
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Export, Manual
 from envbuild.model.host import Host
 
 if TYPE_CHECKING:
+    from envbuild.core.hostcompiler import TooNew
     from envbuild.model.fix import Fix
-    from envbuild.model.host import Compiler
-
-_GCC = re.compile(r"(?:[\w-]+-)?(?:g\+\+|gcc|c\+\+|cc)(?:-[\d.]+)?")
-_CLANG = re.compile(r"(?:[\w-]+-)?clang(?:\+\+)?(?:-[\d.]+)?")
 
 
 @rule("EB602", "The host compiler is newer than nvcc allows", severity=Severity.ERROR)
@@ -45,64 +39,28 @@ def new_compiler(host: Host, builds: Builds) -> Iterator[Finding]:
     toolkit = toolkit_of(host)
     if toolkit is None or toolkit.version is None:
         return
-    compiler = _compiler(host)
-    kind = _kind(compiler) if compiler else None
-    newest = newest_host_compiler(kind, toolkit.version) if kind else None
-    major = _major(compiler) if compiler else None
-    if compiler is None or newest is None or major is None or major <= newest:
+    found = too_new(host.compilers, toolkit.version)
+    if found is None:
         return
-    name = "g++" if kind == "gcc" else "clang"
     yield Finding(
         code="EB602",
         severity=Severity.ERROR,
-        subject=compiler.path,
-        message=f"{name} {compiler.version} is newer than nvcc {toolkit.version} accepts"
-        f" ({name} {newest} at most)",
+        subject=found.compiler.path,
+        message=f"{found.name} {found.compiler.version} is newer than nvcc {toolkit.version}"
+        f" accepts ({found.name} {found.newest} at most)",
         evidence=(f"nvcc is of {toolkit.path}",),
-        fixes=_older(host, kind or "gcc", newest),
+        fixes=_older(found),
         brings=tuple(f"build:{one}" for one in builds.packages),
     )
 
 
-def _compiler(host: Host) -> Compiler | None:
-    """Return the C++ compiler that nvcc is given: those that variables name come first."""
-    return next((one for one in host.compilers if _kind(one) is not None), None)
-
-
-def _kind(compiler: Compiler) -> str | None:
-    name = posixpath.basename(compiler.path)
-    if _GCC.fullmatch(name):
-        return "gcc"
-    return "clang" if _CLANG.fullmatch(name) else None
-
-
-def _major(compiler: Compiler) -> int | None:
-    try:
-        return Version(compiler.version or "").major
-    except InvalidVersion:
-        return None
-
-
-def _older(host: Host, kind: str, newest: int) -> tuple[Fix, ...]:
+def _older(found: TooNew) -> tuple[Fix, ...]:
     """Name the newest compiler that is accepted, of those that are there."""
-    fitting = [
-        (major, one.path)
-        for one in host.compilers
-        if _kind(one) == kind
-        and (major := _major(one)) is not None
-        and major <= newest
-        and re.match(r"(?:g\+\+|clang\+\+|c\+\+)", posixpath.basename(one.path))
-    ]
-    if fitting:
-        path = max(fitting)[1]
-        cc = path.replace("clang++", "clang").replace("g++", "gcc")
-        return (
-            Export(variable="CC", value=cc),
-            Export(variable="CXX", value=path),
-            Export(variable="CUDAHOSTCXX", value=path),
-        )
-    cc, cxx = ("gcc", "g++") if kind == "gcc" else ("clang", "clang++")
-    package = f"{cxx if kind == 'gcc' else cc}-{newest}"
+    if found.variables:
+        return tuple(Export(variable=name, value=value) for name, value in found.variables)
+    newest = found.newest
+    cc, cxx = ("gcc", "g++") if found.kind == "gcc" else ("clang", "clang++")
+    package = f"{cxx if found.kind == 'gcc' else cc}-{newest}"
     return (
         Manual(
             text=(
