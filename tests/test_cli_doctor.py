@@ -156,6 +156,66 @@ def test_the_json_of_a_real_examination(call: Callable[..., Done], tmp_path: Pat
     assert github.startswith("::error title=")
 
 
+LOCK = """\
+version = 1
+revision = 3
+requires-python = ">=3.11"
+
+[[package]]
+name = "x"
+version = "0"
+source = { virtual = "." }
+dependencies = [{ name = "torch" }, { name = "torchvision" }]
+
+[[package]]
+name = "torch"
+version = "2.11.0"
+source = { registry = "https://pypi.org/simple" }
+dependencies = [{ name = "nvidia-nccl-cu13" }]
+
+[[package]]
+name = "torchvision"
+version = "0.22.0"
+source = { registry = "https://pypi.org/simple" }
+
+[[package]]
+name = "nvidia-nccl-cu13"
+version = "2.28.9"
+source = { registry = "https://pypi.org/simple" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("targets", "relock"),
+    [
+        ("", "uv lock --directory {} --upgrade-package torchvision==0.26.0"),
+        ("[tool.envbuild.targets.a]\npython = '3.11'\n", "envbuild lock {}"),
+    ],
+)
+def test_a_project_on_disk(
+    targets: str, relock: str, call: Callable[..., Done], tmp_path: Path
+) -> None:
+    """The lock holds the old torchvision; what it does not hold goes with the sync."""
+    env = incident.broken(tmp_path)
+    manifest = (
+        '[project]\nname = "x"\nversion = "0"\nrequires-python = ">=3.11"\n'
+        'dependencies = ["torch", "torchvision"]\n[tool.envbuild.doctor]\n'
+        f'ignore = {{ EB109 = "no real wheels", EB5 = "nor a real lock" }}\n{targets}'
+    )
+    (tmp_path / "pyproject.toml").write_text(manifest, "utf-8")
+    (tmp_path / "uv.lock").write_text(LOCK, "utf-8")
+    done = call("doctor", tmp_path)
+    python = env.prefix / "bin" / "python"
+    commands = [line.strip() for line in done.stdout.splitlines() if " --directory " in line]
+    commands += [line.strip() for line in done.stdout.splitlines() if line.startswith("  envbuild")]
+    assert relock.format(tmp_path) in commands
+    assert (
+        f"uv sync --directory {tmp_path} --python {python} --reinstall-package {CU13}"
+        " --reinstall-package torchvision"
+    ) in commands
+    assert "EB109: ignored: no real wheels" in done.stdout
+
+
 def test_redacted_it_names_no_folder(
     call: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

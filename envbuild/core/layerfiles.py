@@ -86,7 +86,7 @@ def layers_of(
             one for named in texts.requirements for one in read(read_requirements, *named)
         ),
         has_pyproject=texts.pyproject is not None,
-        uses_envbuild=bool(envbuild),
+        uses_envbuild=bool(envbuild.get("targets")),
         index_strategy=_text(uv, "index-strategy"),
         torch_backend=_text(uv, "torch-backend"),
         owned=owned,
