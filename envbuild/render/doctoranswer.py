@@ -10,11 +10,9 @@ from envbuild.model.finding import Severity
 from envbuild.render.canvas import Canvas
 from envbuild.render.doctorjson import doctor_document, rules_document
 from envbuild.render.doctortext import counts, render_doctor_text
-from envbuild.render.github import workflow_command
 from envbuild.render.jsonreport import render_json
 from envbuild.render.location import PROJECT, location_of
 from envbuild.render.rows import finding_words, plural
-from envbuild.render.sarif import sarif_document
 
 if TYPE_CHECKING:
     from envbuild.model.diagnosis import DoctorReport, Repair, RuleText
@@ -50,6 +48,8 @@ def render_diagnosis(
     if manner.format == "json":
         return render_json(doctor_document(report, exit_code=exit_code, repair=repair))
     if manner.format == "sarif":
+        from envbuild.render.sarif import sarif_document  # noqa: PLC0415 - text is what is quick
+
         return render_json(sarif_document(report, exit_code=exit_code))
     if manner.format == "github":
         return _github(report, root=manner.root)
@@ -87,6 +87,8 @@ def _github(report: DoctorReport, *, root: str) -> str:
 
 
 def _annotation(finding: Finding, report: DoctorReport, *, root: str) -> str:
+    from envbuild.render.github import workflow_command  # noqa: PLC0415 - text is what is quick
+
     location = location_of(finding, report.subject)
     hint = (f"hint: {finding.hint}",) if finding.hint else ()
     message = "\n".join([finding_words(finding), *finding.evidence, *hint])
