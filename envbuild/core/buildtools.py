@@ -80,6 +80,11 @@ def imports_pkg_resources(project: str) -> bool:
     return project in _table()["pkg_resources"]["packages"]
 
 
+def imported_to_build(project: str) -> tuple[str, ...]:
+    """Return the packages that a setup.py imports beside the usual ones."""
+    return tuple(_table()["imports"].get(project, ()))
+
+
 def needs_old_setuptools(project: str, torch: str) -> bool:
     """Whether a build imports pkg_resources, by itself or by a torch of this public version."""
     try:

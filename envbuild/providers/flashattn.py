@@ -92,9 +92,8 @@ def _source(candidate: Candidate, context: Context) -> Extension | Refusal:
     if version is None:
         reason = "no version of flash-attn is known to build from source, pin one with `==`"
         return Refusal(project=PROJECT, reason=reason, excludes=asked(context.wanted, PROJECT))
-    why = f"compiled against {candidate.label}"
     runtime = strings("flashattn", "runtime")
-    built = source_build(context, PROJECT, version, reason=why, runtime=runtime)
+    built = source_build(context, PROJECT, version, candidate=candidate, runtime=runtime)
     return Extension(pins=(built,))
 
 

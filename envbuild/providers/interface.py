@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from envbuild.core.buildtools import OLD_SETUPTOOLS, imported_to_build, needs_old_setuptools
 from envbuild.model.project import Prefer
 from envbuild.model.stack import SourceBuild
 
@@ -61,7 +62,7 @@ def source_build(
     project: str,
     version: str | None,
     *,
-    reason: str,
+    candidate: Candidate,
     runtime: tuple[str, ...] = (),
 ) -> SourceBuild:
     """Return the source build of a project of the default index, as the build table asks.
@@ -72,17 +73,22 @@ def source_build(
     return SourceBuild(
         project=project,
         version=version,
-        requires=requires_for(spec),
+        requires=requires_for(spec, project, candidate),
         runtime_requires=runtime,
-        reason=reason,
+        reason=f"compiled against {candidate.label}",
     )
 
 
-def requires_for(spec: BuildSpec | None) -> tuple[str, ...]:
-    """Return the build requirements of a build table entry, or the usual ones."""
+def requires_for(spec: BuildSpec | None, project: str, candidate: Candidate) -> tuple[str, ...]:
+    """Return the build requirements of a build table entry, or the usual ones.
+
+    setuptools is bound where the package or torch's own part imports what it has no more.
+    """
     if spec is not None and spec.requires:
         return spec.requires
-    return ("setuptools", "wheel", "ninja")
+    old = needs_old_setuptools(project, candidate.public)
+    setuptools = OLD_SETUPTOOLS if old else "setuptools"
+    return (setuptools, "wheel", "ninja", *imported_to_build(project))
 
 
 def pinned_version(context: Context, project: str) -> str | None:

@@ -73,9 +73,8 @@ def _source(project: str, candidate: Candidate, context: Context) -> Pin | Refus
     elif version is None:
         reason = f"no version of {project} is known to build from source, pin one with `==`"
     else:
-        why = f"compiled against {candidate.label}"
         runtime = ("scipy",) if project in strings("pyg", "needs-scipy") else ()
-        return source_build(context, project, version, reason=why, runtime=runtime)
+        return source_build(context, project, version, candidate=candidate, runtime=runtime)
     return Refusal(project=project, reason=reason, excludes=asked(context.wanted, project))
 
 

@@ -39,7 +39,7 @@ def _build(name: str, spec: BuildSpec, candidate: Candidate, context: Context) -
         version=pinned_version(context, name) if from_index else None,
         path=spec.path,
         git=spec.git,
-        requires=requires_for(spec),
+        requires=requires_for(spec, name, candidate),
         reason=f"compiled against {candidate.label}",
     )
 
