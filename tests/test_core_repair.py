@@ -371,6 +371,16 @@ def test_what_lies_outside_of_the_environment_is_left_to_a_person() -> None:
 
 
 @pytest.mark.parametrize(
+    "changes", [{"installer": "debian"}, {"site": "/usr/lib/python3/dist-packages"}]
+)
+def test_what_the_system_installed_is_not_touched(changes: dict[str, str]) -> None:
+    installed = environment(distribution("pyyaml 6.0", **changes), own_sites=())
+    assert commands(asking(Reinstall(names=("pyyaml",))), installed=installed) == [
+        "$ # do this with the system's package manager"
+    ]
+
+
+@pytest.mark.parametrize(
     ("changes", "place"),
     [
         ({"root": "/images/a"}, f"--python {PYTHON}"),

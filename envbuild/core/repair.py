@@ -6,8 +6,8 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from envbuild.core.repairlock import chosen_lock, in_words, steps_through_lock
-from envbuild.core.repairpip import conda_steps, foreign_names, foreign_steps, pip_steps
+from envbuild.core.repairlock import chosen_lock, steps_through_lock
+from envbuild.core.repairpip import conda_steps, foreign_names, foreign_steps, in_words, pip_steps
 from envbuild.core.repairwish import wish_of
 from envbuild.model.fix import Export, RepairStep
 from envbuild.model.installed import EnvironmentKind

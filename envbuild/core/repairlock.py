@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion
 
-from envbuild.core.repairpip import install_steps, reinstall_steps, requirers, uninstall_steps
+from envbuild.core.repairpip import (
+    in_words,
+    install_steps,
+    reinstall_steps,
+    requirers,
+    uninstall_steps,
+)
 from envbuild.core.repairwish import remaining_owners
 from envbuild.model.fix import RepairStep
 from envbuild.model.installed import EnvironmentKind
@@ -104,11 +110,6 @@ def _held(lock: LockFile, installed: Installed) -> dict[str, str]:
     flags = _flags(lock, installed)
     more = (one for flag, one in lock.optional if flag in flags)
     return {one.name: one.version for one in (*lock.packages, *more)}
-
-
-def in_words(text: str) -> str:
-    """Return what a person has to do as comments, which a shell passes over."""
-    return "\n".join(f"# {line}" for line in text.splitlines())
 
 
 def _share(lock: LockFile, versions: dict[str, str]) -> float:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from envbuild.core.repairwish import Wanted, Wish
     from envbuild.model.installed import Distribution, Installed
 
+# What stands in INSTALLER where no tool of Python installed a distribution.
+_SYSTEM = frozenset({"debian", "rpm"})
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Origin:
@@ -104,33 +107,41 @@ def conda_steps(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
         )
 
 
-def foreign_names(installed: Installed) -> frozenset[str]:
-    """Return the distributions that are imported from outside of the environment's own folders.
+def in_words(text: str) -> str:
+    """Return what a person has to do as comments, which a shell passes over."""
+    return "\n".join(f"# {line}" for line in text.splitlines())
 
-    Those are of the user site, of PYTHONPATH, or of the Python below: `--python` leads elsewhere.
+
+def foreign_names(installed: Installed) -> frozenset[str]:
+    """Return the distributions that uv must not touch, or does not reach with `--python`.
+
+    Those that the system's package manager installed, and those imported from outside of the
+    environment's own folders: the user site, PYTHONPATH, the Python below.
     """
     own = installed.own_sites
-    mine = {one.name for one in installed.distributions if one.site in own}
-    every = {one.name for one in installed.distributions if not _is_of_conda(one)}
-    return frozenset(every - mine) if own else frozenset()
+    here = {one.name for one in installed.distributions if not own or one.site in own}
+    return frozenset(
+        one.name
+        for one in installed.distributions
+        if _is_of_system(one) or (one.name not in here and not _is_of_conda(one))
+    )
 
 
 def foreign_steps(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
-    """Yield what to type for those; they may serve others, so that a person decides."""
+    """Yield what to do about those; they may serve others, so that a person decides."""
     foreign = foreign_names(installed)
-    for name in wish.removals:
+    for name in (*wish.removals, *wish.reinstalls):
         found = installed.find(name)
-        if name in foreign and found is not None:
-            words = ("uv", "pip", "uninstall", "--target", found.site, name)
-            reason = f"remove `{found.label}`, outside of the environment"
-            yield RepairStep(reason=reason + _codes([name], wish), text=shlex.join(words))
-    for name in wish.reinstalls:
-        found = installed.find(name)
-        if name in foreign and found is not None:
-            again = ("--reinstall-package", name, "--no-deps", f"{name}=={found.version}")
-            install = ("uv", "pip", "install", "--target", found.site, *again)
-            reason = f"bring back `{found.label}`, outside of the environment"
-            yield RepairStep(reason=reason + _codes([name], wish), text=shlex.join(install))
+        if name not in foreign or found is None:
+            continue
+        again = ("--reinstall-package", name, "--no-deps", f"{name}=={found.version}")
+        what, words = ("remove", (name,)) if name in wish.removals else ("bring back", again)
+        verb = "uninstall" if name in wish.removals else "install"
+        text = shlex.join(("uv", "pip", verb, "--target", found.site, *words))
+        if _is_of_system(found):
+            text = in_words("do this with the system's package manager")
+        reason = f"{what} `{found.label}`, outside of the environment{_codes([name], wish)}"
+        yield RepairStep(reason=reason, text=text)
 
 
 def requirers(
@@ -179,6 +190,10 @@ def _place(installed: Installed) -> tuple[str, ...]:
 
 def _names_of_pip(installed: Installed) -> frozenset[str]:
     return frozenset(one.name for one in installed.distributions if not _is_of_conda(one))
+
+
+def _is_of_system(one: Distribution) -> bool:
+    return one.installer in _SYSTEM or one.site.endswith("/lib/python3/dist-packages")
 
 
 def _is_of_conda(one: Distribution) -> bool:
