@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.core.boundproject import bound_project
 from envbuild.core.compare import compare_code, compare_locks, compare_sets, compare_versions
 from envbuild.core.pylock import read_target_lock, render_pylock
-from envbuild.core.pyprojectedit import edit_pyproject
 from envbuild.core.requirementstxt import parse_requirements, render_requirements
 from envbuild.core.uvlock import requires_python_in, versions_in
 from envbuild.core.uvsettings import settings_for_layer
@@ -51,7 +51,7 @@ def texts_of(project: Project, locked: list[LockedTarget]) -> dict[str, str | No
     for one in locked:
         if one.target.name == project.default_target:
             settings = settings_for_layer(project, one.target, one.report.stack)
-            texts[PYPROJECT] = edit_pyproject(project.text, settings, coupled=COUPLED)
+            texts[PYPROJECT] = bound_project(project.text, settings, coupled=COUPLED)
             texts[UV_LOCK] = one.uv_lock
     return texts
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
+from envbuild.core.boundproject import bound_project
 from envbuild.core.pylock import read_target_lock
-from envbuild.core.pyprojectedit import edit_pyproject
 from envbuild.core.redact import credentials_of
 from envbuild.core.scratch import scratch_pyproject, target_pyproject
 from envbuild.core.uvlock import preferences_lock, versions_in
@@ -116,7 +116,7 @@ def request_for(
     """Build the scratch project that asks uv for a stack."""
     target, own = preferences.target, preferences.own
     base = project.text if own else target_pyproject(project, target)
-    text = edit_pyproject(base, settings_for(project, target, stack), coupled=COUPLED)
+    text = bound_project(base, settings_for(project, target, stack), coupled=COUPLED)
     files = [("pyproject.toml", scratch_pyproject(text, index, requires)), *index.files]
     preferred = preferences.uv_lock()
     if preferred is not None:

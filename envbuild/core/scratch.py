@@ -75,7 +75,7 @@ def scratch_pyproject(
     text: str, index: ScratchIndex, requires: Mapping[WheelFile, tuple[str, ...]]
 ) -> str:
     """Turn the final pyproject.toml into the one that uv is run on."""
-    document: Any = tomlkit.parse(text)
+    document: dict[str, Any] = tomlkit.parse(text).unwrap()
     document["project"]["requires-python"] = ANY_PYTHON
     uv = document["tool"]["uv"]
     local = {page.name: page for page in index.pages}
@@ -84,18 +84,12 @@ def scratch_pyproject(
         if page is not None:
             entry["url"] = f"file://{ScratchIndex.path(page)}"
             entry.pop("format", None)
-    metadata = uv.setdefault("dependency-metadata", tomlkit.aot())
-    for wheel in sorted(requires, key=lambda w: w.project):
-        metadata.append(_metadata_table(wheel, requires[wheel]))
+    given = [
+        {"name": wheel.project, "version": wheel.version, "requires-dist": list(requires[wheel])}
+        for wheel in sorted(requires, key=lambda w: w.project)
+    ]
+    uv["dependency-metadata"] = [*uv.get("dependency-metadata", ()), *given]
     return tomlkit.dumps(document)
-
-
-def _metadata_table(wheel: WheelFile, requires: tuple[str, ...]) -> Any:  # noqa: ANN401
-    table = tomlkit.table()
-    table["name"] = wheel.project
-    table["version"] = wheel.version
-    table["requires-dist"] = list(requires)
-    return table
 
 
 _KEPT = (
