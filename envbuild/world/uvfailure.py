@@ -37,6 +37,7 @@ _HINTS = (
     ("uv.lock", "delete `uv.lock` and run `envbuild lock`"),
     ("Python interpreter", "can this user run the Python that envbuild runs in?"),
     ("No space left on device", "free space in the temporary folder and in UV_CACHE_DIR"),
+    ("Failed to initialize cache", "set UV_CACHE_DIR to a folder that can be written to"),
     ("Permission denied", "set UV_CACHE_DIR and TMPDIR to folders that can be written to"),
     ("Read-only file system", "set UV_CACHE_DIR and TMPDIR to folders that can be written to"),
     ("Failed to build", "name a version that has a wheel, or list it in [tool.envbuild.build]"),
@@ -52,7 +53,7 @@ def failure(
     """
     text = redact_text(without_chatter(answer.stderr)).replace(f"{scratch}/project/", "")
     text = text.replace(scratch, "")
-    if offline and any(sign in text for sign in _OFFLINE):
+    if offline and any(sign in text.lower() for sign in _OFFLINE):
         return Unavailable(reason=contradiction(text))
     if NO_SOLUTION in text:
         _raise_if_refused(text)
