@@ -191,3 +191,10 @@ def test_text_that_is_not_utf_8_is_the_users_problem(project: ProjectFiles) -> N
 def test_a_file_that_is_not_there_is_none(project: ProjectFiles) -> None:
     assert project.read("requirements.txt") is None
     assert project.read("uv.lock/x") is None
+
+
+def test_a_file_with_the_line_ends_of_windows_keeps_them(project: ProjectFiles) -> None:
+    (project.root / "pyproject.toml").write_bytes(b"a\r\nb\r\n")
+    project.write_all({"pyproject.toml": "a\nc\n", "uv.lock": "a\nc\n"})
+    assert (project.root / "pyproject.toml").read_bytes() == b"a\r\nc\r\n"
+    assert (project.root / "uv.lock").read_bytes() == b"a\nc\n"

@@ -141,7 +141,7 @@ class ProjectFiles:
             staged.parent.mkdir(parents=True, exist_ok=True)
             goal = self._root / path
             _refuse_file(goal.parent)
-            _write_synced(staged, text)
+            _write_synced(staged, text, newline="\r\n" if _has_crlf(goal) else "\n")
             if goal.exists():
                 shutil.copymode(goal, staged)
         _write_synced(stage / _PLANNED, json.dumps(self._plan(texts)))
@@ -203,8 +203,14 @@ def _sha256(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
-def _write_synced(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+def _has_crlf(path: Path) -> bool:
+    """Whether every line of a file ends as on Windows; what replaces it then does so too."""
+    data = path.read_bytes() if path.is_file() else b""
+    return b"\r\n" in data and data.count(b"\r\n") == data.count(b"\n")
+
+
+def _write_synced(path: Path, text: str, *, newline: str = "\n") -> None:
+    with path.open("w", encoding="utf-8", newline=newline) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
