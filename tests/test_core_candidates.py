@@ -8,7 +8,8 @@ import pytest
 from fakes import FakeFacts, FakeSource, code, context, cuda, linux, target, wheel
 from packaging.specifiers import SpecifierSet
 
-from envbuild.core.candidates import belongs, candidates, coverage_notes, oldest_driver
+from envbuild.core.candidates import belongs, candidates, coverage_notes
+from envbuild.core.targettable import oldest_driver
 from envbuild.model.facts import TorchBuild
 from envbuild.model.project import IndexUrls
 from envbuild.model.target import Platform

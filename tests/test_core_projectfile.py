@@ -205,6 +205,7 @@ def test_exclude_newer_that_is_no_moment(written: str) -> None:
         ),
         ('gpus = ["B200"]\ntorch = "2.7.0+cpu"', "t.torch: found a `+cpu` build", None),
         ('torch = "2.7.0+cu128"', "found a `+cu128` build, wanted the CPU build", None),
+        ('driver = "<525"', "t.driver: found `<525`, which names no oldest driver", None),
         ('driver = "new"', "t.driver: found `new`, wanted a version specifier", None),
         ('extras = ["viz"]', "t.extras[0]: found the unknown extra `viz`", None),
         ('groups = ["dev"]', "t.groups[0]: found the unknown dependency group `dev`", None),

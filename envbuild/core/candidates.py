@@ -13,6 +13,7 @@ from envbuild.core.archs import Coverage, coverage, describe, own_code_only, too
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page, pytorch_page
 from envbuild.core.jetson import jetson_notes, jetson_reason
+from envbuild.core.targettable import oldest_driver
 from envbuild.core.wanted import accepts
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.cuda import CudaVersion
@@ -23,8 +24,6 @@ from envbuild.model.wheel import PageKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeAlias
-
-    from packaging.specifiers import SpecifierSet
 
     from envbuild.core.context import Context
     from envbuild.model.cuda import ComputeCapability
@@ -120,16 +119,6 @@ def cuda_allowed(cuda: CudaVersion | None, context: Context) -> bool:
     needed = context.facts.minimum_driver(cuda, target.platform)
     oldest = oldest_driver(target.driver)
     return needed is None or oldest is None or Version(needed) <= oldest
-
-
-def oldest_driver(driver: SpecifierSet | None) -> Version | None:
-    """Return the oldest driver that a specifier admits; None when it names no lower bound."""
-    bounds = [
-        Version(spec.version.removesuffix(".*"))
-        for spec in driver or ()
-        if spec.operator in (">=", ">", "==", "~=")
-    ]
-    return max(bounds, default=None)
 
 
 def is_proven(candidate: Candidate, context: Context) -> bool:

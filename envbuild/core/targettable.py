@@ -198,7 +198,23 @@ def _driver(fields: Fields) -> SpecifierSet | None:
         return None
     if _DRIVER_BARE.fullmatch(text):
         return SpecifierSet(f">={text}")
-    return _specifier(fields, "driver", text, wanted="one like `>=570`")
+    driver = _specifier(fields, "driver", text, wanted="one like `>=570`")
+    if driver is not None and oldest_driver(driver) is None:
+        fields.problem(
+            "driver",
+            message=f"found `{text}`, which names no oldest driver, wanted one like `>=570`",
+        )
+    return driver
+
+
+def oldest_driver(driver: SpecifierSet | None) -> Version | None:
+    """Return the oldest driver that a specifier admits; None when it names no lower bound."""
+    bounds = [
+        Version(spec.version.removesuffix(".*"))
+        for spec in driver or ()
+        if spec.operator in (">=", ">", "==", "~=")
+    ]
+    return max(bounds, default=None)
 
 
 def _specifier(fields: Fields, key: str, text: str, *, wanted: str) -> SpecifierSet | None:
