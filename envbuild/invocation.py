@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +59,7 @@ def invocation(arguments: argparse.Namespace) -> Invocation:
     source = "" if arguments.source == "auto" else arguments.source
     return Invocation(
         directory=str(project_directory(arguments.path)),
+        uv=_uv(),
         again=_command(
             arguments,
             offline=arguments.offline,
@@ -65,6 +68,14 @@ def invocation(arguments: argparse.Namespace) -> Invocation:
         ),
         complete=_command(arguments, offline=False, source="live", allow_unhashed=False),
     )
+
+
+def _uv() -> str:
+    """Return the word that starts uv: of a uv that is not on PATH, where it lies."""
+    beside = Path(sys.executable).with_name("uv")
+    if shutil.which("uv") or not beside.is_file():
+        return "uv"
+    return str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
 
 
 def _command(

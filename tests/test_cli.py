@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import statistics
 import subprocess
@@ -291,7 +292,7 @@ def test_exit_codes_of_answers(
 ) -> None:
     done = call("lock", *words, lock=report)
     assert (done.returncode, done.stderr) == (code, "")
-    assert re.fullmatch("next: (envbuild lock|uv).*", done.stdout.splitlines()[-1])
+    assert re.fullmatch(r"next: (envbuild lock|(\S*/)?uv ).*", done.stdout.splitlines()[-1])
     document = json.loads(call("lock", *words, "--format=json", lock=report).stdout)
     assert document["exit_code"] == code
 
@@ -532,3 +533,24 @@ def test_explain_shows_every_candidate_where_none_is_left(
     assert "candidates, all rejected:" in out
     assert "spconv has no wheel for CUDA 13" in out
     assert err.startswith("error: no build of torch fits target `t`")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_error(closed: str, project: Path) -> None:
+    shell = shlex.join([*command("return REPORT"), "lock"])
+    done = subprocess.run(["sh", "-c", f"{shell} {closed}"], cwd=project, check=False)
+    assert done.returncode == 0
+
+
+def test_a_uv_that_is_not_on_path_is_named_by_where_it_lies(project: Path) -> None:
+    beside = Path(sys.executable).with_name("uv")
+    done = subprocess.run(
+        [*command("return REPORT"), "lock"],
+        cwd=project,
+        env=environment(PATH=str(project)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    word = str(beside) if beside.is_file() else "uv"
+    assert done.stdout.splitlines()[-1] == f"next: {word} sync"

@@ -119,7 +119,7 @@ line-length = 99
 def test_the_users_own_entries_and_comments_stay() -> None:
     result = edited(USERS)
     uv = uv_of(result)
-    assert uv["constraint-dependencies"] == ["numpy<2", *SETTINGS.constraints]
+    assert uv["constraint-dependencies"] == ["numpy<2", "torch<2.6", *SETTINGS.constraints]
     assert uv["override-dependencies"] == ["protobuf==4.25", *SETTINGS.overrides]
     assert uv["sources"]["mine"] == {"path": "libs/mine"}  # type: ignore[index]
     assert uv["sources"]["torch"] == {"index": "pytorch-cu128"}  # type: ignore[index]
@@ -152,7 +152,7 @@ def test_what_is_no_longer_needed_goes() -> None:
     )
     result = edited(edited(USERS), smaller)
     uv = uv_of(result)
-    assert uv["constraint-dependencies"] == ["numpy<2", "torch==2.7.0+cu128"]
+    assert uv["constraint-dependencies"] == ["numpy<2", "torch<2.6", "torch==2.7.0+cu128"]
     assert uv["override-dependencies"] == ["protobuf==4.25"]
     assert uv["sources"] == {"mine": {"path": "libs/mine"}, "torch": {"index": "pytorch-cu128"}}
     assert "default-groups" not in uv
@@ -164,7 +164,7 @@ def test_layer_pip_unmanages_the_project_and_takes_its_own_entries_back() -> Non
     result = edited(edited(USERS), UvSettings(managed=False))
     uv = uv_of(result)
     assert uv["managed"] is False
-    assert uv["constraint-dependencies"] == ["numpy<2"]
+    assert uv["constraint-dependencies"] == ["numpy<2", "torch<2.6"]
     assert [index["name"] for index in uv["index"]] == ["company"]  # type: ignore[attr-defined]
     assert uv["sources"] == {"mine": {"path": "libs/mine"}}
     assert "environments" not in uv
@@ -219,7 +219,7 @@ def test_any_project_keeps_what_is_not_owned(
     text = "\n".join(lines) + "\n"
     result = edited(text)
     uv = uv_of(result)
-    kept = [f"{name}>=0" for name in constraints if name in ("numpy", "scipy", "einops")]
+    kept = [f"{name}>=0" for name in constraints]
     assert uv["constraint-dependencies"] == [*kept, *SETTINGS.constraints]
     assert "# kept" in result
     assert [i["name"] for i in uv["index"]][: len(indexes)] == [  # type: ignore[index,attr-defined]

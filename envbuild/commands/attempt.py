@@ -17,6 +17,7 @@ from envbuild.core.scratch import scratch_index, stand_in_sha256, with_real_page
 from envbuild.core.uvlock import finish_uv_lock
 from envbuild.core.verify import verify
 from envbuild.core.verify_origin import index_only
+from envbuild.core.wanted import default_groups
 from envbuild.core.yanked import withdrawn
 from envbuild.errors import WorldError
 from envbuild.model.finding import Severity
@@ -203,6 +204,7 @@ class Attempt:
         index: ScratchIndex,
         requires: Requires,
     ) -> LockedTarget:
+        locker = self.locker
         return LockedTarget(
             target=self.target,
             report=TargetReport(
@@ -210,10 +212,12 @@ class Attempt:
                 stack=self.stack,
                 lock=lock,
                 findings=findings,
-                notes=self.stack.notes,
+                notes=(*self.stack.notes, *_absent(lock)),
+                extras=self.target.extras,
+                groups=tuple(sorted({*self.target.groups} - {*default_groups(locker.project)})),
             ),
             uv_lock=self._uv_lock(resolution, index, requires, lock),
-            default_index=without_credentials(self.locker.project.indexes.pypi or PYPI_URL),
+            default_index=without_credentials(locker.project.indexes.pypi or PYPI_URL),
         )
 
     def _uv_lock(
@@ -255,6 +259,12 @@ def _known(package: Pinned, wheel: WheelFile | None) -> Pinned:
         flat=wheel.page.flat,
         direct=wheel.page.kind is PageKind.FLASH_ATTN,
     )
+
+
+def _absent(lock: TargetLock) -> tuple[str, ...]:
+    if any(package.name == "torch" for package in lock.packages):
+        return ()
+    return ("nothing asks for torch on this target: it is bound, but not in the set",)
 
 
 def _unhashed_error(lock: TargetLock) -> WorldError:

@@ -9,10 +9,12 @@ from packaging.utils import canonicalize_name
 
 from envbuild.commands.lockfiles import PYPROJECT, changes_of, texts_of
 from envbuild.commands.locktarget import TargetLocker
+from envbuild.commands.workspace import refuse_member
 from envbuild.core.projectfile import parse_project, requirement_files_named
 from envbuild.errors import InputError, WorldError
 from envbuild.model.project import Layer
 from envbuild.model.report import LockReport, Outcome
+from envbuild.providers.registry import COUPLED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,6 +98,7 @@ def read_project(files: Files, environ: Mapping[str, str]) -> Project:
     )
     if project.layer is Layer.PROJECT:
         _check_layer(project, files)
+        refuse_member(text, files)
     return project
 
 
@@ -117,6 +120,11 @@ def _check_layer(project: Project, files: Files) -> None:
         raise InputError(
             "`uv.toml` lies beside pyproject.toml, and uv then ignores all of [tool.uv]",
             hint='move its settings to [tool.uv] in pyproject.toml, or set `layer = "pip"`',
+        )
+    if canonicalize_name(project.name or "") in COUPLED:
+        raise InputError(
+            f"the project has the name of a package that is locked for it, `{project.name}`",
+            hint='give it another name, or set `layer = "pip"`',
         )
     if project.requires_python is None:
         python = project.targets[0].python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -174,8 +175,19 @@ def _stop_unless_stack_matters(
         raise RefusedError(
             f"the requirements of target `{target.name}` contradict each other, whatever torch "
             f"is taken: {answer.reason}",
-            hint="loosen one of the requirements that are named",
+            hint=_loosen(answer.reason, locker.project),
         )
+
+
+def _loosen(reason: str, project: Project) -> str:
+    """Say what to do about a contradiction; uv.lock holds every extra and group at once."""
+    own = canonicalize_name(project.name or "")
+    if own and len(set(re.findall(rf"(?<![\w.-]){own}[\[:][\w.-]+", reason))) > 1:
+        return (
+            "declare the extras or groups that exclude each other in `conflicts` of [tool.uv], or "
+            "loosen one of the requirements that are named"
+        )
+    return "loosen one of the requirements that are named"
 
 
 def _not_found(

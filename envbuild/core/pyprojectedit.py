@@ -1,8 +1,8 @@
 """Edit pyproject.toml so that uv takes exactly the stack that was chosen.
 
 Only keys that envbuild owns are touched: in ``[tool.uv]`` the keys ``managed``,
-``environments``, ``exclude-newer`` and, in the lists and tables shared with the user, the
-entries that name coupled packages, envbuild's own index names and the dependency group
+``environments``, ``exclude-newer`` and, in the lists and tables shared with the user, exact
+pins and sources of coupled packages, envbuild's own index names and the dependency group
 ``envbuild``. An index of the user's that is PyTorch's becomes explicit. Comments and order of
 everything else stay.
 """
@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 from tomlkit.items import AoT, Array
 
 from envbuild.core.redact import without_credentials
+from envbuild.core.userconstraints import is_pin
 from envbuild.core.uvhazards import opens_pytorch
 from envbuild.core.uvsettings import GROUP, NEVER
 
@@ -119,7 +120,11 @@ def _plain(item: Any) -> object:  # noqa: ANN401
 
 def _edit_lists(uv: Settings, settings: UvSettings, coupled: Collection[str]) -> None:
     _set_list(uv, "environments", settings.environments, owned=lambda _: True)
-    _set_list(uv, "constraint-dependencies", settings.constraints, owned=_names(coupled))
+    wanted = settings.constraints
+    pinned = _names(coupled, is_pin)
+    _set_list(
+        uv, "constraint-dependencies", wanted, owned=lambda entry: entry in wanted or pinned(entry)
+    )
     dropped = _names(coupled)
     _set_list(
         uv,
@@ -129,12 +134,15 @@ def _edit_lists(uv: Settings, settings: UvSettings, coupled: Collection[str]) ->
     )
 
 
-def _names(coupled: Collection[str]) -> Callable[[str], bool]:
+def _names(
+    coupled: Collection[str], also: Callable[[Requirement], bool] = lambda _: True
+) -> Callable[[str], bool]:
     def owned(entry: str) -> bool:
         try:
-            return canonicalize_name(Requirement(entry).name) in coupled
+            requirement = Requirement(entry)
         except InvalidRequirement:
             return False
+        return canonicalize_name(requirement.name) in coupled and also(requirement)
 
     return owned
 

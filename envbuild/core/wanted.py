@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
-from packaging.utils import canonicalize_name
+from packaging.requirements import Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from envbuild.core.userconstraints import user_constraints
 from envbuild.core.uvsettings import GROUP
 from envbuild.model.project import Layer
 
@@ -18,8 +23,6 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
-
-    from packaging.requirements import Requirement
 
     from envbuild.model.project import Project
     from envbuild.model.target import Target
@@ -69,7 +72,7 @@ def wanted_for(project: Project, target: Target, extra: Iterable[Requirement] = 
     """
     groups = groups_for(project, target)
     declared = [d.requirement for d in project.requirements if d.group in groups]
-    return _by_name((*declared, *extra), target)
+    return _constrained(_by_name((*declared, *extra), target), project, target)
 
 
 def optional_for(project: Project, target: Target) -> Wanted:
@@ -81,7 +84,13 @@ def optional_for(project: Project, target: Target) -> Wanted:
         return {}
     groups = groups_for(project, target)
     left_out = [d.requirement for d in project.requirements if d.group not in groups]
-    return _by_name(left_out, target)
+    return _constrained(_by_name(left_out, target), project, target)
+
+
+def _constrained(wanted: Wanted, project: Project, target: Target) -> Wanted:
+    """Add the user's constraints to what is wanted; they ask for nothing by themselves."""
+    limits = _by_name(user_constraints(project), target)
+    return {name: (*asks, *limits.get(name, ())) for name, asks in wanted.items()}
 
 
 def _by_name(requirements: Iterable[Requirement], target: Target) -> Wanted:
@@ -89,8 +98,20 @@ def _by_name(requirements: Iterable[Requirement], target: Target) -> Wanted:
     for requirement in requirements:
         if holds(requirement, target):
             name = canonicalize_name(requirement.name)
-            found[name] = (*found.get(name, ()), requirement)
+            found[name] = (*found.get(name, ()), _by_version(requirement))
     return found
+
+
+def _by_version(requirement: Requirement) -> Requirement:
+    """Return a wheel's address as the version it stands for; any other requirement as it is."""
+    if not (requirement.url or "").partition("#")[0].endswith(".whl"):
+        return requirement
+    filename = unquote(PurePosixPath(urlsplit(requirement.url or "").path).name)
+    with suppress(InvalidWheelFilename):
+        version = parse_wheel_filename(filename)[1]
+        extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+        return Requirement(f"{requirement.name}{extras}=={version}")
+    return requirement
 
 
 def holds(requirement: Requirement, target: Target) -> bool:

@@ -45,7 +45,10 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TargetReport:
-    """The answer for one target: what was chosen, what was not, and what was proven."""
+    """The answer for one target: what was chosen, what was not, and what was proven.
+
+    ``extras`` and ``groups`` are those of the project that `uv sync` installs only when asked.
+    """
 
     target: str
     stack: Stack
@@ -53,6 +56,8 @@ class TargetReport:
     rejections: tuple[Rejection, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -58,7 +58,7 @@ def _wheels(project: str, candidate: Candidate, context: Context) -> Extension |
     for name in names:
         found = _wheel(name, project, context)
         if not isinstance(found, Refusal):
-            return _pinned(found, project, context)
+            return _pinned(found, project, candidate, context)
         refusal = refusal or found
     return refusal or Extension()
 
@@ -144,13 +144,13 @@ def _with_cumm(wheel: WheelFile, context: Context) -> WheelFile | Refusal:
     return wheel
 
 
-def _pinned(wheel: WheelFile, project: str, context: Context) -> Extension:
+def _pinned(wheel: WheelFile, project: str, candidate: Candidate, context: Context) -> Extension:
     asked_for = SpecifierSet(",".join(str(r.specifier) for r in context.wanted[project]))
     pin = PypiPin(
         project=wheel.project,
         specifier=str(asked_for) if project == "cumm" else f"=={wheel.version}",
         replaces=None if wheel.project == project else project,
-        reason="the nearest build of the same CUDA major",
+        reason="the nearest build of the same CUDA major" if candidate.cuda else "the CPU build",
     )
     return Extension(pins=(pin,), notes=_notes(wheel, context))
 

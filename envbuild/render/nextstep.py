@@ -11,6 +11,8 @@ from envbuild.model.project import Layer
 from envbuild.model.report import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from envbuild.model.report import LockReport
 
 
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
 class Invocation:
     """How the command was called.
 
-    ``directory`` is the project folder as the user gave it. ``again`` is the same command, made
-    to write; ``complete`` is the same, made to fetch the hashes that are missing.
+    ``directory`` is the project folder as the user gave it, ``uv`` the word that starts uv.
+    ``again`` is the same command, made to write; ``complete`` is the same, made to fetch the
+    hashes that are missing.
     """
 
     directory: str = "."
+    uv: str = "uv"
     again: str = "envbuild lock"
     complete: str = "envbuild lock --source live"
 
@@ -35,7 +39,7 @@ def next_step(report: LockReport, invocation: Invocation) -> str:
         return invocation.complete
     if report.outcome is Outcome.STALE:
         return invocation.again
-    return install_command(report, directory=invocation.directory)
+    return install_command(report, directory=invocation.directory, uv=invocation.uv)
 
 
 def has_errors(report: LockReport) -> bool:
@@ -47,7 +51,17 @@ def has_errors(report: LockReport) -> bool:
     )
 
 
-def install_command(report: LockReport, *, directory: str = ".") -> str:
+def _selection(report: LockReport, default: str) -> Iterator[str]:
+    """Yield the options with which `uv sync` installs the default target's own set."""
+    for target in report.targets:
+        if target.target == default:
+            for extra in target.extras:
+                yield from ("--extra", extra)
+            for group in target.groups:
+                yield from ("--group", group)
+
+
+def install_command(report: LockReport, *, directory: str = ".", uv: str = "uv") -> str:
     """Return the command of uv that installs what was locked.
 
     In layer "project" ``uv sync`` installs the default target; every other target, and every
@@ -57,6 +71,6 @@ def install_command(report: LockReport, *, directory: str = ".") -> str:
     names = [target.target for target in report.targets]
     default = report.default_target
     if report.layer is Layer.PROJECT and (not names or not default or default in names):
-        return shlex.join(["uv", *where, "sync"])
+        return shlex.join([uv, *where, "sync", *_selection(report, default)])
     name = default if default in names or not names else names[0]
-    return shlex.join(["uv", *where, "pip", "sync", f"lockfiles/pylock.{name}.toml"])
+    return shlex.join([uv, *where, "pip", "sync", f"lockfiles/pylock.{name}.toml"])

@@ -32,7 +32,7 @@ class TerminalReporter(Reporter):
 
     def __init__(
         self,
-        stream: TextIO,
+        stream: TextIO | None,
         *,
         live: bool,
         quiet: bool = False,
@@ -106,6 +106,8 @@ class TerminalReporter(Reporter):
         self._write(_CLEAR + line)
 
     def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
         try:
             self._stream.write(text)
             self._stream.flush()
@@ -113,9 +115,11 @@ class TerminalReporter(Reporter):
             self._live, self._quiet = False, True
 
 
-def wants_line(stream: TextIO, environ: Mapping[str, str]) -> bool:
+def wants_line(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
     """Whether a line that changes can be shown: on a terminal that a person looks at."""
-    return stream.isatty() and not environ.get("CI") and environ.get("TERM") != "dumb"
+    if stream is None or environ.get("CI"):
+        return False
+    return stream.isatty() and environ.get("TERM") != "dumb"
 
 
 def byte_words(count: int) -> str:

@@ -9,6 +9,8 @@ from envbuild.model.finding import Severity
 from envbuild.model.stack import IndexPin, PypiPin, SourceBuild
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from envbuild.model.finding import Finding
     from envbuild.model.lock import TargetLock
     from envbuild.model.report import TargetReport
@@ -53,7 +55,7 @@ def locked_version(pin: Pin, lock: TargetLock) -> str:
     locked = {package.name: package.version for package in lock.packages}.get(pin.project)
     if isinstance(pin, SourceBuild):
         return pin.version or locked or "source"
-    return locked or pin.specifier or "any"
+    return locked or pin.specifier.removeprefix("==") or "any"
 
 
 def pin_reason(pin: Pin) -> str:
@@ -67,14 +69,21 @@ def pin_reason(pin: Pin) -> str:
 def pin_rows(report: TargetReport) -> tuple[tuple[str, str, str], ...]:
     """Return name, version and reason of torch and of every coupled package."""
     torch = report.stack.candidate.torch
+    held = {package.name for package in report.lock.packages}
     others = [pin for pin in report.stack.pins if pin.project != torch.project]
     reason = next(
         (pin_reason(p) for p in report.stack.pins if p.project == torch.project and p.reason), ""
     )
     return (
         (torch.project, torch.version, reason),
-        *((pin.project, locked_version(pin, report.lock), pin_reason(pin)) for pin in others),
+        *((pin.project, locked_version(pin, report.lock), _why(pin, held)) for pin in others),
     )
+
+
+def _why(pin: Pin, held: Collection[str]) -> str:
+    """Return why a pin was taken, and whether it only stands by."""
+    absent = not isinstance(pin, SourceBuild) and pin.project not in held
+    return "; ".join(part for part in (pin_reason(pin), absent and "not in the set") if part)
 
 
 def count_words(lock: TargetLock) -> str:
