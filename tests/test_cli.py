@@ -538,7 +538,7 @@ def test_explain_shows_every_candidate_where_none_is_left(
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_error(closed: str, project: Path) -> None:
     shell = shlex.join([*command("return REPORT"), "lock"])
-    done = subprocess.run(["sh", "-c", f"{shell} {closed}"], cwd=project, check=False)
+    done = subprocess.run(["/bin/sh", "-c", f"{shell} {closed}"], cwd=project, check=False)
     assert done.returncode == 0
 
 
