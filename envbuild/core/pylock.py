@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from envbuild.model.target import Target
 
+_WHERE = ("version", "path", "git", "url", "sha256")
+
 
 def parse_pylock(text: str, *, path: str) -> Pylock:
     """Read and validate a lock file; raises InputError naming the file and the key."""
@@ -213,24 +215,24 @@ def _envbuild_table(lock: TargetLock) -> dict[str, Any]:
         table["cuda"] = lock.cuda
     if lock.unhashed:
         table["incomplete"] = [f"{package.name}=={package.version}" for package in lock.unhashed]
+        urls = {p.name: p.artifacts[0].url for p in lock.unhashed if p.artifacts}
+        if urls:
+            table["unhashed"] = urls
     if lock.builds:
         table["builds"] = [_build_table(build) for build in lock.builds]
     return table
 
 
 def _build_table(build: SourceBuild) -> dict[str, Any]:
-    where = {"version": build.version, "path": build.path, "git": build.git}
-    return {
-        "name": build.project,
-        **{key: value for key, value in where.items() if value is not None},
-        "requires": list(build.requires),
-    }
+    where = {key: getattr(build, key) for key in _WHERE}
+    known = {key: value for key, value in where.items() if value is not None}
+    return {"name": build.project, **known, "requires": list(build.requires)}
 
 
 def read_target_lock(text: str, *, path: str) -> TargetLock:
     """Read a lock file that envbuild wrote; raises InputError where it is none.
 
-    Packages that are still without a hash come back with no files.
+    Packages that are still without a hash come back with the file that the lock names, if any.
     """
     lock = parse_pylock(text, path=path)
     try:
@@ -247,8 +249,12 @@ def _read_lock(lock: Pylock) -> TargetLock:
     table: Mapping[str, Any] = (lock.tool or {}).get("envbuild", {})
     incomplete = [entry.partition("==") for entry in table.get("incomplete", ())]
     packages = [_read_package(package) for package in lock.packages]
+    named = {
+        name: (Artifact(filename=file_name(url), url=url, sha256=None),)
+        for name, url in table.get("unhashed", {}).items()
+    }
     packages += [
-        Pinned(name=name, version=version, index="", artifacts=())
+        Pinned(name=name, version=version, index="", artifacts=named.get(name, ()))
         for name, _, version in incomplete
     ]
     return TargetLock(
@@ -286,10 +292,5 @@ def _read_package(package: Package) -> Pinned:
 
 
 def _read_build(table: Mapping[str, Any]) -> SourceBuild:
-    return SourceBuild(
-        project=table["name"],
-        version=table.get("version"),
-        path=table.get("path"),
-        git=table.get("git"),
-        requires=tuple(table.get("requires", ())),
-    )
+    where: dict[str, Any] = {key: table.get(key) for key in _WHERE}
+    return SourceBuild(project=table["name"], requires=tuple(table.get("requires", ())), **where)

@@ -55,12 +55,14 @@ class InstallLock:
     """Install exactly the lock, every file checked against its hash.
 
     ``pylock`` is relative to the project. In the layer "project" ``uv sync --locked`` does it
-    (``by_project``), so that the next `uv run` changes nothing.
+    (``by_project``), so that the next `uv run` changes nothing; ``options`` choose the target's
+    extras and groups there.
     """
 
     pylock: str
     by_project: bool
     reason: str
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -80,6 +80,7 @@ class PypiPin:
 class SourceBuild:
     """A package compiled on install, after torch: a folder, or an sdist of the default index.
 
+    ``url`` and ``sha256`` are those of the sdist, None where they are not known.
     ``requires`` are the build requirements that must be in the environment already,
     ``runtime_requires`` what the built package needs to run (PEP 508), torch left out.
     """
@@ -88,6 +89,8 @@ class SourceBuild:
     version: str | None = None
     path: str | None = None
     git: str | None = None
+    url: str | None = None
+    sha256: str | None = None
     requires: tuple[str, ...] = ("setuptools", "wheel", "ninja")
     runtime_requires: tuple[str, ...] = ()
     reason: str = ""

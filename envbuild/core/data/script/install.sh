@@ -1,0 +1,356 @@
+say() { printf '%s\n' "envbuild: $*" >&2; }
+
+fail() {
+    code=$1
+    shift
+    printf '%s\n' "error: $1" >&2
+    shift
+    if [ "$#" -gt 0 ]; then printf '\n%s\n' "hint: $1" >&2; fi
+    exit "$code"
+}
+
+# truth VALUE: nothing where a variable means no.
+truth() {
+    case $1 in
+        '' | 0 | [Ff]alse | [Nn]o | off) ;;
+        *) printf yes ;;
+    esac
+}
+
+step() {
+    number=$((number + 1))
+    say "[$number/$STEPS] $*"
+}
+
+# default NAME VALUE: set and export a variable, unless the user did.
+default() {
+    eval "current=\${$1-}"
+    if [ -z "$current" ]; then
+        eval "$1=\$2"
+    elif [ "$current" != "$2" ]; then
+        say "$1 is \`$current\` by your environment, the lock has \`$2\`"
+    fi
+    # shellcheck disable=SC2163
+    export "$1"
+}
+
+usage() {
+    cat <<USAGE
+usage: ${0##*/} [--venv DIR] [--project DIR] [--check-only] [--offline] [--allow-unhashed]
+       [--no-install-project] [--help]
+
+Installs target $TARGET exactly as $LOCK holds it. Nothing is asked.
+
+  --venv DIR         the environment (default: \$UV_PROJECT_ENVIRONMENT, or .venv in the project)
+  --project DIR      the project (default: the folder that this script was written for)
+  --check-only       change nothing: compare the environment with the lock
+  --offline          use no network: uv's cache, and the folders of UV_FIND_LINKS
+  --allow-unhashed   install also what the lock has no hash for
+  --no-install-project  leave the project itself out, its dependencies alone are installed
+  --help             this text
+
+environment: UV_FIND_LINKS (folders with wheels, preferred to the network), ENVBUILD_MIRRORS
+("https://files.pythonhosted.org=https://mirror.example/pypi ..."), UV_CACHE_DIR, UV_OFFLINE,
+ENVBUILD_CACHE_DIR (built wheels), ENVBUILD_ALLOW_UNHASHED=1, MAX_JOBS, NVCC_THREADS, CUDA_HOME,
+CC, CXX, HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
+USAGE
+    printf '\n%s\n' "$EXIT_CODES"
+}
+
+parse_arguments() {
+    while [ "$#" -gt 0 ]; do
+        case $1 in
+            --venv | --project)
+                if [ "$#" -lt 2 ] || [ -z "$2" ]; then fail 2 "\`$1\` was given no folder"; fi
+                if [ "$1" = --venv ]; then venv=$2; else project=$2; fi
+                shift
+                ;;
+            --venv=?*) venv=${1#*=} ;;
+            --project=?*) project=${1#*=} ;;
+            --check-only) check_only=yes ;;
+            --offline) offline=yes ;;
+            --allow-unhashed) allow_unhashed=yes ;;
+            --no-install-project) without_project=--no-install-project ;;
+            -h | --help)
+                usage
+                exit 0
+                ;;
+            *) fail 2 "unknown argument \`$1\`" "${0##*/} --help lists all of them" ;;
+        esac
+        shift
+    done
+}
+
+# absolute PATH: set `answer` to the absolute path, whatever stands in its name.
+absolute() {
+    case $1 in
+        /*) answer=$1 ;;
+        *)
+            answer=$(pwd -P && printf x)
+            answer=${answer%?x}/$1
+            ;;
+    esac
+}
+
+find_project() {
+    if [ -z "$project" ]; then
+        case $0 in
+            */*) project=${0%/*}/$PROJECT ;;
+            *) project=./$PROJECT ;;
+        esac
+    fi
+    if ! CDPATH='' cd -- "$project"; then
+        fail 20 "the project \`$project\` is not there" "--project DIR names its folder"
+    fi
+    absolute "$venv"
+    venv=$answer
+    site=$venv/lib/python$PYTHON/site-packages
+}
+
+# version_at_least FOUND WANTED
+version_at_least() {
+    a=$1. b=$2.
+    while [ -n "$b" ]; do
+        x=${a%%.*} y=${b%%.*}
+        x=${x%%[!0-9]*}
+        if [ "${x:-0}" -gt "${y:-0}" ]; then return 0; fi
+        if [ "${x:-0}" -lt "${y:-0}" ]; then return 1; fi
+        a=${a#*.} b=${b#*.}
+    done
+}
+
+find_uv() {
+    uv=
+    for candidate in "${UV:-}" "$(command -v uv || :)" "${HOME:-/nonexistent}/.local/bin/uv" \
+        "${HOME:-/nonexistent}/.cargo/bin/uv"; do
+        if [ -n "$candidate" ] && [ -f "$candidate" ] && [ -x "$candidate" ]; then
+            uv=$candidate
+            break
+        fi
+    done
+    if [ -z "$uv" ]; then
+        fail 10 "\`uv\` was not found, wanted uv $UV_OLDEST or newer" \
+            "curl -LsSf https://astral.sh/uv/install.sh | sh   or   pip install uv"
+    fi
+    found=$("$uv" --version 2>&1) || found='no uv'
+    found=${found#uv } found=${found%% *}
+    if ! version_at_least "$found" "$UV_OLDEST"; then
+        fail 11 "\`$uv\` is \`$found\`, wanted uv $UV_OLDEST or newer" "uv self update"
+    fi
+}
+
+# Only uv's variables that say how files are had count here: none may change what is installed.
+clear_settings() {
+    for name in PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV CONDA_PREFIX $CLEARED; do
+        unset "$name"
+    done
+    export GIT_TERMINAL_PROMPT=0 GIT_SSH_COMMAND="${GIT_SSH_COMMAND:-ssh -o BatchMode=yes}"
+    export DEBIAN_FRONTEND=noninteractive PIP_NO_INPUT=1 UV_NO_PROGRESS=1
+    export UV_PYTHON_DOWNLOADS="${UV_PYTHON_DOWNLOADS:-automatic}"
+}
+
+make_work() {
+    status=0
+    trap 'status=$?; rm -rf -- "$work"; exit "$status"' EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    work=$(mktemp -d "${TMPDIR:-/tmp}/envbuild.XXXXXX") ||
+        fail 13 "no folder can be made in \`${TMPDIR:-/tmp}\`" "set TMPDIR to one that is writable"
+    mkdir -p "$work/config/uv" "$work/src"
+    : >"$work/config/uv/uv.toml"
+    write_programs
+}
+
+# uv, with no configuration but that of the project.
+run_uv() { XDG_CONFIG_HOME="$work/config" XDG_CONFIG_DIRS="$work/config" "$uv" "$@"; }
+
+# A program of this script, by the interpreter alone: nothing of the environment is imported.
+program() {
+    program_name=$1
+    shift
+    "$python" -I -S "$work/$program_name.py" "$@"
+}
+
+find_python() {
+    if [ "$(uname -s)-$(uname -m)" != "Linux-$MACHINE" ]; then
+        fail 21 "this machine is $(uname -s)-$(uname -m), the lock is for Linux-$MACHINE" \
+            "lock a target with the platform of this machine"
+    fi
+    if ! python=$(run_uv python find "cpython$PYTHON" --no-project --system \
+        --no-python-downloads 2>"$work/log"); then
+        if [ -n "$offline" ] || [ "$UV_PYTHON_DOWNLOADS" = never ] || [ -n "$check_only" ]; then
+            fail 12 "no CPython $PYTHON was found" "uv python install $PYTHON"
+        fi
+        say "install CPython $PYTHON with uv"
+        run_uv python install "cpython$PYTHON" >"$work/log" 2>&1 || {
+            cat "$work/log" >&2
+            fail 12 "no CPython $PYTHON was found, and uv could not install it" \
+                "apt-get install -y python$PYTHON python$PYTHON-dev   or   uv python install $PYTHON"
+        }
+        python=$(run_uv python find "cpython$PYTHON" --no-project --system --no-python-downloads) ||
+            fail 12 "no CPython $PYTHON was found" "uv python install $PYTHON"
+    fi
+}
+
+check_lock() {
+    if [ ! -f "$LOCK" ]; then
+        fail 20 "\`$LOCK\` is not in \`$PWD\`" "envbuild lock --target $TARGET"
+    fi
+    if ! found=$(program machine sha256 "$LOCK") || [ "$found" != "$LOCK_SHA256" ]; then
+        fail 20 "\`$LOCK\` is not the lock that this script was made from" \
+            "envbuild script --target $TARGET"
+    fi
+    if [ -n "$UNHASHED" ]; then
+        if [ -z "$allow_unhashed" ]; then
+            fail 20 "the lock has no hash for $UNHASHED: what is installed could not be checked" \
+                "run \`envbuild lock\` where their host is reached, or give --allow-unhashed"
+        fi
+        say "warning: installed without a hash: $UNHASHED"
+    fi
+}
+
+# The stamp says that a run came to its end, and from what.
+stamp_text() {
+    printf '%s\n' "lock $LOCK_SHA256" "script $SCRIPT_ID" "python $PYTHON $without_project" \
+        "$(local_sources)"
+}
+
+check_distributions() {
+    # shellcheck disable=SC2086
+    program distributions check "$site" "$work/packages" $OWN
+}
+
+is_done() {
+    [ -f "$venv/.envbuild-stamp" ] && [ "$(cat "$venv/.envbuild-stamp")" = "$(stamp_text)" ] &&
+        check_distributions >"$work/log" &&
+        "$venv/bin/python" -I -S -c '' 2>"$work/log"
+}
+
+check_network() {
+    hosts=$(program machine local "$LOCK" "$work/pylock.toml" "$find_links" "$mirrors") ||
+        fail 20 "\`$LOCK\` cannot be read"
+    if [ -n "$offline" ]; then return; fi
+    # shellcheck disable=SC2086
+    found=$(program machine probe $hosts)
+    if [ -n "$found" ]; then
+        fail 14 "$found" "HTTPS_PROXY names a proxy, ENVBUILD_MIRRORS a mirror; --offline takes \
+what uv's cache and the folders of UV_FIND_LINKS hold"
+    fi
+}
+
+check_disk() {
+    needed=$(program distributions missing "$site" "$work/packages")
+    cache=$(run_uv cache dir 2>"$work/log") || cache=$venv
+    for folder in "$venv" "$cache"; do
+        found=$(program machine free "$folder") || continue
+        if [ "$found" -lt "$needed" ]; then
+            fail 13 "\`$folder\` has $((found / 1048576)) MB free, about $((needed / 1048576)) MB \
+are needed" "make room, or name other folders with --venv and UV_CACHE_DIR"
+        fi
+    done
+}
+
+is_environment() {
+    [ -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ] &&
+        found=$("$venv/bin/python" -I -S -c \
+            'import sys; print("%d.%d %s" % (*sys.version_info[:2], sys.implementation.name))' \
+            2>"$work/log") && [ "$found" = "$PYTHON cpython" ]
+}
+
+make_environment() {
+    if is_environment; then return; fi
+    if [ -e "$venv" ] && [ ! -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ] &&
+        [ -n "$(ls -A -- "$venv" 2>"$work/log")" ]; then
+        fail 2 "\`$venv\` is there and no environment" "--venv DIR names another"
+    fi
+    if [ -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ]; then
+        say "\`$venv\` has another Python and is made anew"
+    fi
+    mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
+    : >"$venv/.envbuild-unfinished" || fail 13 "\`$venv\` cannot be written to"
+    for part in bin lib lib64 include share pyvenv.cfg; do rm -rf -- "${venv:?}/$part"; done
+    run_uv venv --quiet --no-project --no-config --allow-existing --python "$python" \
+        -- "$venv" || fail 18 "uv could not make \`$venv\`"
+    rm -f -- "$venv/.envbuild-unfinished"
+    is_environment || fail 18 "\`$venv\` has no working Python $PYTHON"
+}
+
+mend_environment() {
+    rm -f -- "$venv/.envbuild-stamp"
+    found=$(program distributions mend "$site" "$work/packages") ||
+        fail 18 "\`$site\` cannot be mended" "remove \`$venv\` and run this again"
+    if [ -n "$found" ]; then say "installed anew, a run was interrupted: $found"; fi
+}
+
+offline_option() { if [ -n "$offline" ]; then printf '%s' --offline; fi; }
+
+install_failed() {
+    cat "$work/log" >&2
+    fail 18 "uv could not install the lock" "${1:-see above}"
+}
+
+# The lock as a whole, each file against its hash: what else lies there goes.
+install_by_pip() {
+    # shellcheck disable=SC2046
+    run_uv pip sync --no-config --preview-features pylock $(offline_option) --no-build-isolation \
+        --python "$venv/bin/python" "$work/pylock.toml" 2>"$work/log" || install_failed
+    if [ -s "$work/unhashed.txt" ]; then
+        # shellcheck disable=SC2046
+        run_uv pip install --no-config --no-deps $(offline_option) --python "$venv/bin/python" \
+            --requirements "$work/unhashed.txt" 2>"$work/log" || install_failed
+    fi
+}
+
+# The same set through uv.lock, so that the next `uv run` changes nothing.
+install_by_project() {
+    if [ -n "$find_links$mirrors" ]; then
+        install_by_pip
+        return
+    fi
+    # shellcheck disable=SC2046,SC2086
+    UV_PROJECT_ENVIRONMENT=$venv run_uv sync --locked --python "$python" $(offline_option) \
+        $without_project \
+        "$@" 2>"$work/log" || install_failed "\`envbuild lock --check\` says whether uv.lock is stale"
+}
+
+self_check() {
+    found=$(check_distributions) || {
+        printf '%s\n' "$found" >&2
+        fail 19 "\`$venv\` is not what the lock says" "run this script without --check-only"
+    }
+    check_builds
+}
+
+main() {
+    check_only='' number=0 without_project=''
+    offline=$(truth "${UV_OFFLINE:-}") allow_unhashed=$(truth "${ENVBUILD_ALLOW_UNHASHED:-}")
+    index=${UV_DEFAULT_INDEX:-${UV_INDEX_URL:-https://pypi.org/simple}}
+    find_links=${UV_FIND_LINKS:-} mirrors=${ENVBUILD_MIRRORS:-} project=''
+    venv=${UV_PROJECT_ENVIRONMENT:-.venv}
+    parse_arguments "$@"
+    exec </dev/null
+    find_uv
+    find_project
+    clear_settings
+    make_work
+    find_python
+    check_lock
+    if [ -n "$check_only" ]; then
+        self_check
+        say "\`$venv\` is what $LOCK says"
+        return
+    fi
+    if is_done; then
+        say "nothing to do: \`$venv\` is what $LOCK says"
+        return
+    fi
+    check_network
+    check_disk
+    prepare_builds
+    steps
+    stamp_text >"$work/stamp"
+    cp -- "$work/stamp" "$venv/.envbuild-stamp.new"
+    mv -- "$venv/.envbuild-stamp.new" "$venv/.envbuild-stamp"
+    say "done: \`$venv\` is what $LOCK says"
+}

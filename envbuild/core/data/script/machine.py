@@ -1,0 +1,167 @@
+"""What this machine has: free disk, a way to the hosts, and files of a lock.
+
+Run by the install script: ``machine.py sha256 FILE``, ``free FOLDER``, ``probe URL ...``,
+``local LOCK GOAL FOLDERS MIRRORS``, ``sdist INDEX NAME VERSION``,
+``download URL SHA256 GOAL FOLDERS``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import ssl
+import sys
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+PATIENCE = float(os.environ.get("UV_HTTP_TIMEOUT") or 10)
+
+
+def sha256(path: str) -> str:
+    """Return the hash of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def free(folder: str) -> int:
+    """Return the bytes that can be written where a folder is, or will be."""
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder) or "."
+    return shutil.disk_usage(folder).free
+
+
+def reached(url: str) -> str:
+    """Return why a host is not reached, empty where it answers at all; nothing is read."""
+    request = urllib.request.Request(url, method="HEAD")
+    context = ssl._create_unverified_context()  # noqa: S323, SLF001 - no answer is used
+    try:
+        urllib.request.urlopen(request, timeout=PATIENCE, context=context).close()
+    except urllib.error.HTTPError:
+        return ""
+    except (OSError, ValueError) as error:
+        return str(getattr(error, "reason", error))
+    return ""
+
+
+def probe(urls: list[str]) -> list[str]:
+    """Return a line for each host that is not reached."""
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        answers = zip(urls, pool.map(reached, urls), strict=True)
+        return [f"{url} is not reached: {answer}" for url, answer in answers if answer]
+
+
+def mirrored(url: str, mirrors: str) -> str:
+    """Return an address with the first prefix that a mirror stands for replaced."""
+    for pair in mirrors.split():
+        prefix, _, goal = pair.partition("=")
+        if goal and url.startswith(prefix):
+            return goal + url[len(prefix) :]
+    return url
+
+
+def local_file(url: str, folders: str) -> str:
+    """Return the file of a wheelhouse that stands for an address, empty where there is none."""
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    for folder in re.split(r"[,\s]+", folders):
+        path = os.path.join(folder.removeprefix("file://"), name)
+        if folder and "://" not in folder.removeprefix("file://") and os.path.isfile(path):
+            return os.path.abspath(path)
+    return ""
+
+
+def relocated(text: str, folders: str, mirrors: str) -> tuple[str, list[str]]:
+    """Return a lock whose files come from a wheelhouse and mirrors, and the addresses left."""
+    left = []
+
+    def change(match: re.Match[str]) -> str:
+        url = json.loads(match[1])
+        path = local_file(url, folders)
+        if path:
+            return f"path = {json.dumps(path)}"
+        left.append(mirrored(url, mirrors))
+        return f"url = {json.dumps(left[-1])}"
+
+    return re.sub(r'\burl = ("(?:[^"\\]|\\.)*")', change, text), left
+
+
+def sdist(index: str, name: str, version: str) -> tuple[str, str]:
+    """Return address and hash of the sdist of a release, as an index gives them now."""
+    accept = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
+    page = f"{index.rstrip('/')}/{name}/"
+    request = urllib.request.Request(page, headers={"Accept": accept})
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        text, base = answer.read().decode(), answer.url
+    if text.lstrip().startswith("{"):
+        pairs = [(f["url"], f["hashes"].get("sha256", "")) for f in json.loads(text)["files"]]
+    else:
+        found = re.findall(r'href="([^"#]+)(?:#sha256=([0-9a-f]{64}))?', text)
+        pairs = [(url.replace("&amp;", "&"), digest) for url, digest in found]
+    stem = re.compile(
+        re.sub("-", "[-_.]+", re.escape(name).replace("\\-", "-"))
+        + "-"
+        + re.escape(version)
+        + r"\.(tar\.gz|zip)",
+        re.IGNORECASE,
+    )
+    for url, digest in pairs:
+        if stem.fullmatch(unquote(urlsplit(url).path.rpartition("/")[2])):
+            return urljoin(base, url), digest
+    raise ValueError(f"{page} has no source of {name} {version}")
+
+
+def download(url: str, digest: str, goal: str, folders: str) -> None:
+    """Write a file whose hash is right; raise ValueError where it is not."""
+    path = local_file(url, folders)
+    if path:
+        shutil.copyfile(path, goal)
+    else:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer, open(goal, "wb") as file:
+            shutil.copyfileobj(answer, file)
+    found = sha256(goal)
+    if digest not in ("", "-", found):
+        os.unlink(goal)
+        raise ValueError(f"{url} has sha256 {found}, the lock has {digest}")
+
+
+def answer(verb: str, words: list[str]) -> str:
+    """Return what is asked, as lines."""
+    if verb == "sha256":
+        return sha256(words[0])
+    if verb == "free":
+        return str(free(words[0]))
+    if verb == "probe":
+        return "\n".join(probe(words))
+    if verb == "sdist":
+        return "\n".join(sdist(*words))
+    if verb == "download":
+        download(*words)
+        return ""
+    lock, goal, folders, mirrors = words
+    text, left = relocated(Path(lock).read_text("utf-8"), folders, mirrors)
+    Path(goal).write_text(text, "utf-8")
+    hosts = {f"{urlsplit(url).scheme}://{urlsplit(url).netloc}/" for url in left}
+    return "\n".join(sorted(hosts))
+
+
+def main(arguments: list[str]) -> int:
+    """Print the answer; what the world refuses is said in one line."""
+    try:
+        text = answer(arguments[0], arguments[1:])
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{text}\n" if text else "")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
