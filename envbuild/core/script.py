@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
+import sys
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from envbuild.core.buildjobs import JOBS_FUNCTION, MEMORY_FUNCTIONS
 from envbuild.core.buildtools import newest_host_compiler
+from envbuild.core.generated import IDENTITY, header_lines, identified
 from envbuild.core.plan import bytes_of
 from envbuild.core.scriptsteps import build_functions, steps_function
 from envbuild.core.shell import assignment, comment, here_document
 from envbuild.model.cuda import CudaVersion
 from envbuild.model.plan import Compile, InstallLock
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from envbuild.model.lock import Pinned, TargetLock
     from envbuild.model.plan import InstallPlan
+    from envbuild.model.project import Project
 
 PROGRAMS = ("distributions", "extensions", "machine", "sources")
 OLDEST_GCC = 9
@@ -58,10 +64,6 @@ CLEARED = (
 )
 """Settings of uv that could change what is installed, or where."""
 
-_IDENTITY = re.compile(r"^# identity: ([0-9a-f]{64})$", re.MULTILINE)
-_LOCKED = re.compile(r"^# lock: (.+?) \(sha256 ([0-9a-f]{64})\)$", re.MULTILINE)
-_OPTIONS = re.compile(r"^# options: (.*)$", re.MULTILINE)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScriptSource:
@@ -78,47 +80,18 @@ class ScriptSource:
     options: tuple[str, ...] = field(default=())
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScriptHeader:
-    """What a script says of itself: the lock, its hash, and the options it was made with."""
-
-    lock: str
-    lock_sha256: str
-    identity: str
-    options: tuple[str, ...]
-
-
 def render_script(source: ScriptSource) -> str:
     """Render the script; the same source gives the same bytes."""
-    body = "\n".join(_body(source))
-    identity = hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
-    body = body.replace("@IDENTITY@", identity, 1)
-    return "\n".join(_header(source, identity)) + "\n" + body
+    header = header_lines(source.plan, command="script", options=source.options)
+    codes = (comment(line) for line in EXIT_CODES.splitlines())
+    return identified("\n".join(["#!/bin/sh", *header, "#", *codes, *_body(source)]))
 
 
-def script_header(text: str) -> ScriptHeader | None:
-    """Read the header of a script; None for what `envbuild script` did not write."""
-    lock, identity, options = _LOCKED.search(text), _IDENTITY.search(text), _OPTIONS.search(text)
-    if lock is None or identity is None or options is None:
-        return None
-    return ScriptHeader(
-        lock=lock[1],
-        lock_sha256=lock[2],
-        identity=identity[1],
-        options=tuple(options[1].split()),
-    )
-
-
-def _header(source: ScriptSource, identity: str) -> Iterator[str]:
-    plan = source.plan
-    yield "#!/bin/sh"
-    yield comment(f"Installs target {plan.target}: CPython {plan.python}, {plan.platform}.")
-    yield "# Made by `envbuild script`; change the lock instead, and make it again."
-    yield comment(f"lock: {plan.lock} (sha256 {plan.lock_sha256})")
-    yield f"# identity: {identity}"
-    yield comment(f"options: {' '.join(source.options)}")
-    yield "#"
-    yield from (comment(line) for line in EXIT_CODES.splitlines())
+def project_is_installed(project: Project) -> bool:
+    """Whether `uv sync` installs the project itself, and not its dependencies alone."""
+    document: dict[str, Any] = tomllib.loads(project.text)
+    package: object = document.get("tool", {}).get("uv", {}).get("package")
+    return package is True or (package is None and "build-system" in document)
 
 
 def _body(source: ScriptSource) -> Iterator[str]:
@@ -149,7 +122,7 @@ def _settings(source: ScriptSource) -> Iterator[str]:
         "PROJECT": source.project,
         "LOCK": plan.lock,
         "LOCK_SHA256": plan.lock_sha256,
-        "SCRIPT_ID": "@IDENTITY@",
+        "SCRIPT_ID": IDENTITY,
         "PYTHON": plan.python,
         "MACHINE": plan.platform.partition("-")[2],
         "UV_OLDEST": plan.needs.uv,
