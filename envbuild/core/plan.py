@@ -73,7 +73,7 @@ def plan_for(
         raise RefusedError(
             "; ".join(refusals), hint="set another `torch` or `cuda` for the target, and lock anew"
         )
-    by_project = project.layer is Layer.PROJECT and project.default_target == target.name
+    by_project = is_by_project(project, target)
     return InstallPlan(
         target=target.name,
         lock=path,
@@ -84,6 +84,11 @@ def plan_for(
         variables=common_variables(aim) if lock.builds else (),
         steps=tuple(_steps(lock, project, target, aim, path=path, by_project=by_project)),
     )
+
+
+def is_by_project(project: Project, target: Target) -> bool:
+    """Whether the target's set is that of uv.lock."""
+    return project.layer is Layer.PROJECT and project.default_target == target.name
 
 
 def build_aim(lock: TargetLock, *, ptx: bool = False) -> BuildAim:

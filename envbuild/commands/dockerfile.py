@@ -1,0 +1,97 @@
+"""`envbuild dockerfile`: the Dockerfile of a target with its script, written or compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from envbuild import __version__
+from envbuild.commands.locked import read_locked
+from envbuild.commands.script import PTX, concluded, remembered, script_path, script_text
+from envbuild.core.dockerfile import DockerSource, render_dockerfile, render_ignore
+from envbuild.core.generated import parse_header
+from envbuild.core.plan import is_by_project
+from envbuild.core.script import project_is_installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from envbuild.commands.locked import Locked
+    from envbuild.commands.script import ScriptOptions
+    from envbuild.model.rendered import RenderReport
+    from envbuild.ports import Files
+
+_BASE = "--base="
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DockerOptions:
+    """What the user asked of `envbuild dockerfile`; ``script`` are the options of the script."""
+
+    script: ScriptOptions
+    base: str | None = None
+
+
+def dockerfile_path(target: str) -> str:
+    """Return where the Dockerfile of a target lies."""
+    return f"scripts/Dockerfile.{target}"
+
+
+def dockerfile(
+    options: DockerOptions, *, files: Files, goal_files: Files | None = None
+) -> RenderReport:
+    """Write the Dockerfile, what it leaves out, and the script that it runs; or compare them.
+
+    Where ``goal_files`` are others than the project's, the script is left alone. Raises what
+    `envbuild.commands.script.script` raises.
+    """
+    goal_files = goal_files or files
+    locked = read_locked(files, options.script.target)
+    path = options.script.goal or dockerfile_path(locked.target.name)
+    if options.script.check:
+        options = _remembered(options, goal_files.read(path))
+    source = _source(locked, options, files)
+    texts = {path: render_dockerfile(source), f"{path}.dockerignore": render_ignore(source)}
+    if options.script.goal is None:
+        texts[source.script] = script_text(locked, options.script)
+    return concluded("dockerfile", options.script, locked, texts, goal_files)
+
+
+def _remembered(options: DockerOptions, before: str | None) -> DockerOptions:
+    header = parse_header(before or "")
+    if header is None:
+        return options
+    base = next((one for one in header.options if one.startswith(_BASE)), None)
+    return replace(
+        options,
+        script=remembered(options.script, before),
+        base=options.base or (base.removeprefix(_BASE) if base else None),
+    )
+
+
+def _source(locked: Locked, options: DockerOptions, files: Files) -> DockerSource:
+    plan = locked.plan(ptx=options.script.ptx)
+    written = (PTX,) if options.script.ptx else ()
+    by_project = is_by_project(locked.project, locked.target)
+    return DockerSource(
+        plan=plan,
+        lock=locked.lock,
+        script=script_path(locked.target.name),
+        envbuild=f"envbuild=={__version__}",
+        files=tuple(_files(locked, files, by_project=by_project)),
+        base=options.base,
+        needs_project=by_project and project_is_installed(locked.project),
+        options=(*written, *([f"{_BASE}{options.base}"] if options.base else [])),
+    )
+
+
+def _files(locked: Locked, files: Files, *, by_project: bool) -> Iterator[str]:
+    """Yield what the script reads: the lock, and the sources of what is compiled."""
+    yield locked.path
+    yield "pyproject.toml"
+    if by_project:
+        yield "uv.lock"
+    for name in ("README.md",):
+        if by_project and f'"{name}"' in locked.project.text and files.exists(name):
+            yield name
+    yield from (build.path for build in locked.lock.builds if build.path is not None)
