@@ -41,6 +41,11 @@ examples:
 
 {_CODES}"""
 
+SCRIPT_COMMANDS = (
+    ("script", "the install script", (ABOUT_SCRIPT, EPILOG_SCRIPT)),
+    ("dockerfile", "the Dockerfile", (ABOUT_DOCKERFILE, EPILOG_DOCKERFILE)),
+)
+
 
 def script_arguments(parser: argparse.ArgumentParser, *, docker: bool = False) -> None:
     """Add the options, without those about output that all commands share."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envbuild.model.report import Outcome
-from envbuild.render.canvas import Canvas
+from envbuild.render.canvas import new_canvas
 from envbuild.render.jsonreport import VERSION
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def next_command(report: RenderReport) -> str:
 
 def render_written(report: RenderReport, *, width: int | None, color: bool) -> str:
     """Return the report as text."""
-    canvas = Canvas(width=width, color=color)
+    canvas = new_canvas(width=width, color=color)
     shown = report.files or report.all_files
     canvas.line(f"{_SAID[report.outcome]}: {', '.join(shown)}", style="bold")
     if report.outcome in (Outcome.STALE, Outcome.WOULD_WRITE):
