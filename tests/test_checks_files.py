@@ -181,6 +181,22 @@ def test_a_stripped_image_is_one_note(made: MadeEnv) -> None:
     assert finding.severity is Severity.NOTE
 
 
+def test_what_debian_stripped_and_left_out_is_as_debian_meant_it(tmp_path: Path) -> None:
+    image = EnvMaker(tmp_path, image=True).debian()
+    system = image.at(tmp_path / "usr" / "lib" / "python3" / "dist-packages")
+    files = {"yaml/_yaml.so": b"with symbols", "yaml/a.py": "", "scripts-3.10/distro": "#!"}
+    for owner, installer in ((system, ""), (image, "pip")):
+        owner.install("pyyaml", "6.0", files=files, installer=installer)
+        owner.write("yaml/_yaml.so", b"stripped").remove("scripts-3.10", "yaml/a.py")
+    facts = image.read(), image.ownership()
+    assert one(changed_files, *facts).evidence[0].startswith("/usr/local/lib/python3.11/dist-")
+    assert found(missing_files, *facts)
+    for path in ("yaml/_yaml.so", "pyyaml-6.0.dist-info"):
+        image.remove(path)
+    facts = image.read(), image.ownership()
+    assert found(changed_files, *facts) == found(missing_files, *facts) == []
+
+
 def test_the_bytes_of_another_owner_are_no_change(made: MadeEnv) -> None:
     made.install("nvidia-nccl-cu12", "2.26.2", files={NCCL: b"twelve"})
     assert found(changed_files, made.read(), made.ownership()) == []

@@ -109,7 +109,7 @@ def test_a_script_of_the_prefix_that_is_gone(env: MadeEnv) -> None:
 
 
 def test_compiled_python_does_not_count(env: MadeEnv) -> None:
-    record = "a/__pycache__/x.cpython-311.pyc,,\na/x.pyc,sha256=x,7\n"
+    record = "a/__pycache__/x.cpython-311.pyc,,\na/x.pyc,sha256=x,7\nb/__pycache__,,\n"
     env.install("a", "1", record=record).install("b", "1", files={}, record=record)
     assert env.ownership() == Ownership()
 

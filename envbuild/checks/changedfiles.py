@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import counted, shortened
 from envbuild.checks.rule import rule
-from envbuild.checks.sharedfiles import absolute, first_of, is_code, is_shared_object, labelled
+from envbuild.checks.sharedfiles import (
+    absolute,
+    first_of,
+    is_code,
+    is_packaged,
+    is_shared_object,
+    labelled,
+)
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Reinstall
 from envbuild.model.installed import Installed, Ownership
@@ -29,7 +36,8 @@ def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Findin
     explain it: cut short by a full disk, or overwritten by hand (an error). A Python module of
     another size was edited or cut short (a warning). Other files, as certifi's `cacert.pem` with
     a site's own certificates, are nobody's mistake. Where most shared objects differ, an image
-    was stripped of its debug symbols, which is a note.
+    was stripped of its debug symbols, which is a note. What the operating system's packages
+    brought is stripped after RECORD was written, and left alone.
 
     **Why it matters.** `file too short`, `invalid ELF header`, or code that nobody reviewed.
 
@@ -42,8 +50,9 @@ def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Findin
     changed: list[tuple[Distribution, tuple[str, ...]]] = []
     for label, paths in ownership.resized:
         one = by_label.get(label)
-        if one is not None and one.installer != "conda" and not one.editable:
-            changed.append((one, tuple(path for path in paths if path not in shared)))
+        if one is None or one.installer == "conda" or one.editable or is_packaged(one):
+            continue
+        changed.append((one, tuple(path for path in paths if path not in shared)))
     stripped = _is_stripped(changed, ownership)
     if stripped:
         yield _stripped(changed)

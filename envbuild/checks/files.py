@@ -15,6 +15,7 @@ from envbuild.checks.sharedfiles import (
     absolute,
     first_of,
     is_code,
+    is_packaged,
     is_shared_object,
     labelled,
     overlaps,
@@ -177,7 +178,7 @@ def missing_files(installed: Installed, ownership: Ownership, facts: Facts) -> I
     names = {one.name for one in visible(installed)}
     for label, paths in ownership.missing:
         one = by_label.get(label)
-        if one is None or one.editable:
+        if one is None or one.editable or is_packaged(one):
             continue
         code = tuple(path for path in paths if is_code(path))
         other = tuple(path for path in paths if not path.startswith("/") and not _is_quiet(path))
@@ -196,11 +197,16 @@ def _is_quiet(path: str) -> bool:
 def _remover(
     one: Distribution, paths: tuple[str, ...], installed: set[str], facts: Facts
 ) -> str | None:
-    """Return a package that owns the same paths and is not installed (any more)."""
+    """Return a package that owns the same paths and is not installed (any more).
+
+    Its removal takes all of them away: where some are left, something else happened.
+    """
     match = _TWIN.match(one.name)
+    libraries = {entry.path for entry in one.record or () if is_shared_object(entry.path)}
     for major in ("11", "12", "13") if match else ():
         twin = f"{match[1]}-cu{major}" if match else ""
-        if twin not in installed and set(facts.shared_paths(one.name, twin)) & set(paths):
+        shared = libraries.intersection(facts.shared_paths(one.name, twin))
+        if twin not in installed and shared and shared <= set(paths):
             return twin
     for group in same_imports():
         if one.name in group.names and all(path.startswith(f"{group.top}/") for path in paths):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Distribution, Installed, Ownership, SharedPath
 
 _SHARED_OBJECT = re.compile(r"\.so(?:\.\d+)*$")
+_OF_SYSTEM = ("/usr/lib/", "/usr/lib64/", "/nix/store/")
+_OF_USERS = frozenset({"pip", "uv", "poetry"})
 _APART = frozenset(
     {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmark", "benchmarks"}
 )
@@ -100,6 +102,14 @@ def absolute(one: Distribution, path: str) -> str:
 def first_of(paths: Sequence[str]) -> str:
     """Return the first of some paths, and how many more there are."""
     return f"{paths[0]} (and {len(paths) - 1} more)" if len(paths) > 1 else paths[0]
+
+
+def is_packaged(one: Distribution) -> bool:
+    """Whether the operating system's packages brought a distribution.
+
+    They strip shared objects and leave files out after RECORD is written, so that it says little.
+    """
+    return one.site.startswith(_OF_SYSTEM) and one.installer not in _OF_USERS
 
 
 def was_asked_for(one: Distribution) -> bool:

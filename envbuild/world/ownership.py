@@ -79,7 +79,7 @@ def _claims(distributions: Iterable[Distribution]) -> dict[str, tuple[_Claim, ..
         inside = f"{distribution.site}/"
         for entry in distribution.record or ():
             path = entry.path
-            if path.endswith(".pyc"):
+            if path.endswith((".pyc", "/__pycache__")):
                 continue
             absolute = path if path[0] == "/" else inside + path
             held = claims.get(absolute)
