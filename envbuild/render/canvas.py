@@ -2,65 +2,97 @@
 
 from __future__ import annotations
 
-import io
-from typing import TYPE_CHECKING
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Protocol
 
 from envbuild.render.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Without a terminal nothing may wrap: whoever reads a pipe greps for whole sentences.
-_NO_WRAP = 100_000
+_GAP = 2
 
 
-class Canvas:
-    """Collects the page; ``width`` None means that nothing is wrapped."""
-
-    def __init__(self, *, width: int | None = None, color: bool = False) -> None:
-        self._buffer = io.StringIO()
-        self._console = Console(
-            file=self._buffer,
-            width=width or _NO_WRAP,
-            height=100,
-            force_terminal=color,
-            force_interactive=False,
-            color_system="standard" if color else None,
-            no_color=not color,
-            markup=False,
-            emoji=False,
-            highlight=False,
-            legacy_windows=False,
-        )
+class Canvas(Protocol):
+    """Collects the page."""
 
     def line(self, text: str = "", *, indent: int = 0, style: str = "") -> None:
         """Add text; every line of it is indented and none is wrapped."""
-        for part in text.split("\n"):
-            self._console.print(Text(" " * indent + printable(part), style=style), soft_wrap=True)
+        ...
 
     def labelled(self, label: str, text: str, *, indent: int = 0, style: str = "") -> None:
         """Add a line whose first words alone carry the style."""
-        words = Text.assemble(" " * indent, (label, style), printable(text))
-        self._console.print(words, soft_wrap=True)
+        ...
 
     def table(self, rows: Iterable[Sequence[str]], *, indent: int = 0, style: str = "") -> None:
         """Add rows in aligned columns; the first column carries the style."""
-        cells = [[printable(cell) for cell in row] for row in rows]
-        if not cells:
-            return
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        grid.add_column(width=max(indent - 2, 0))
-        for number in range(len(cells[0])):
-            grid.add_column(overflow="fold", style=style if number == 0 else "")
-        for row in cells:
-            grid.add_row("", *(Text(cell) for cell in row))
-        self._console.print(grid)
+        ...
 
     def text(self) -> str:
         """Return the page, without blanks at the ends of its lines."""
-        lines = self._buffer.getvalue().split("\n")
-        return "\n".join(line.rstrip() for line in lines)
+        ...
+
+
+def new_canvas(*, width: int | None = None, color: bool = False) -> Canvas:
+    """Return an empty page; ``width`` None means that nothing is wrapped.
+
+    rich, which takes long to import, is left out where there is nothing to colour or to fold.
+    """
+    if width is None and not color:
+        return PlainCanvas()
+    from envbuild.render.richcanvas import RichCanvas  # noqa: PLC0415
+
+    return RichCanvas(width=width, color=color)
+
+
+class PlainCanvas:
+    """A page for a pipe or a file: no styles, and no line is ever wrapped."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def line(self, text: str = "", *, indent: int = 0, style: str = "") -> None:  # noqa: ARG002
+        """Add text; see `Canvas`."""
+        self._lines += [" " * indent + printable(part) for part in text.split("\n")]
+
+    def labelled(
+        self,
+        label: str,
+        text: str,
+        *,
+        indent: int = 0,
+        style: str = "",  # noqa: ARG002
+    ) -> None:
+        """Add a line; see `Canvas`."""
+        self._lines.append(" " * indent + label + printable(text))
+
+    def table(self, rows: Iterable[Sequence[str]], *, indent: int = 0, style: str = "") -> None:
+        """Add rows; see `Canvas`."""
+        for cells in _aligned([[printable(cell) for cell in row] for row in rows]):
+            self.line(cells, indent=max(indent, _GAP), style=style)
+
+    def text(self) -> str:
+        """Return the page; see `Canvas`."""
+        return "".join(part.rstrip() + "\n" for line in self._lines for part in line.split("\n"))
+
+
+def _aligned(rows: list[list[str]]) -> Iterable[str]:
+    """Pad the cells of each column to one width; a cell may have several lines."""
+    columns = range(len(rows[0]) if rows else 0)
+    lines = [[cell.split("\n") for cell in row] for row in rows]
+    widths = [max(_cells(part) for row in lines for part in row[column]) for column in columns]
+    for row in lines:
+        for parts in zip_longest(*row, fillvalue=""):
+            yield "".join(
+                part + " " * (width - _cells(part) + _GAP)
+                for part, width in zip(parts, widths, strict=True)
+            )
+
+
+def _cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 - names in other scripts are rare
+
+    return cell_len(text)

@@ -1,4 +1,8 @@
-"""The answers of `envbuild doctor`, `rules` and `explain` in the format that was asked for."""
+"""The answers of `envbuild doctor`, `rules` and `explain` in the format that was asked for.
+
+Text is what somebody waits for: what other formats need is imported for them alone.
+"""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
@@ -7,12 +11,9 @@ from typing import TYPE_CHECKING
 
 from envbuild.core.redact import redact_text
 from envbuild.model.finding import Severity
-from envbuild.render.canvas import Canvas
-from envbuild.render.doctorjson import doctor_document, rules_document
+from envbuild.render.canvas import new_canvas
 from envbuild.render.doctortext import counts, render_doctor_text
-from envbuild.render.jsonreport import render_json
-from envbuild.render.location import PROJECT, location_of
-from envbuild.render.rows import finding_words, plural
+from envbuild.render.words import finding_words, plural
 
 if TYPE_CHECKING:
     from envbuild.model.diagnosis import DoctorReport, Repair, RuleText
@@ -46,14 +47,18 @@ def render_diagnosis(
 ) -> str:
     """Return the text that goes to stdout."""
     if manner.format == "json":
+        from envbuild.render.doctorjson import doctor_document
+        from envbuild.render.jsonreport import render_json
+
         return render_json(doctor_document(report, exit_code=exit_code, repair=repair))
     if manner.format == "sarif":
-        from envbuild.render.sarif import sarif_document  # noqa: PLC0415 - text is what is quick
+        from envbuild.render.jsonreport import render_json
+        from envbuild.render.sarif import sarif_document
 
         return render_json(sarif_document(report, exit_code=exit_code))
     if manner.format == "github":
         return _github(report, root=manner.root)
-    return render_doctor_text(report, again=manner.again, width=manner.width, color=manner.color)
+    return render_doctor_text(report, again=manner.again, color=manner.color)
 
 
 def render_rules(
@@ -61,8 +66,11 @@ def render_rules(
 ) -> str:
     """Return the list of rules."""
     if as_json:
+        from envbuild.render.doctorjson import rules_document
+        from envbuild.render.jsonreport import render_json
+
         return render_json(rules_document(rules))
-    canvas = Canvas(width=width, color=color)
+    canvas = new_canvas(width=width, color=color)
     rows = [(rule.code, rule.severity.value, rule.title) for rule in rules]
     canvas.table(rows, style="bold")
     return canvas.text()
@@ -71,8 +79,11 @@ def render_rules(
 def render_page(rule: RuleText, *, as_json: bool, color: bool = False) -> str:
     """Return the page of one rule."""
     if as_json:
+        from envbuild.render.doctorjson import rules_document
+        from envbuild.render.jsonreport import render_json
+
         return render_json(rules_document((rule,)))
-    canvas = Canvas(color=color)
+    canvas = new_canvas(color=color)
     canvas.labelled(f"{rule.code} ", f"{rule.title} ({rule.severity.value})", style="bold")
     canvas.line()
     canvas.line(rule.page)
@@ -87,7 +98,8 @@ def _github(report: DoctorReport, *, root: str) -> str:
 
 
 def _annotation(finding: Finding, report: DoctorReport, *, root: str) -> str:
-    from envbuild.render.github import workflow_command  # noqa: PLC0415 - text is what is quick
+    from envbuild.render.github import workflow_command
+    from envbuild.render.location import PROJECT, location_of
 
     location = location_of(finding, report.subject)
     hint = (f"hint: {finding.hint}",) if finding.hint else ()

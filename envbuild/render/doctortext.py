@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from envbuild.core.redact import redact_text
 from envbuild.model.finding import Severity
-from envbuild.render.canvas import Canvas
-from envbuild.render.rows import finding_words, plural
+from envbuild.render.canvas import new_canvas
+from envbuild.render.words import finding_words, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from envbuild.model.diagnosis import DoctorReport, NotJudged, Problem, Repair
     from envbuild.model.finding import Finding
     from envbuild.model.fix import RepairStep
+    from envbuild.render.canvas import Canvas
 
 _STYLES = {
     Severity.ERROR: "bold red",
@@ -30,11 +31,13 @@ def render_doctor_text(
     report: DoctorReport,
     *,
     again: str = "envbuild doctor",
-    width: int | None = None,
     color: bool = False,
 ) -> str:
-    """Return the whole answer: the root cause first; one line where nothing is wrong."""
-    canvas = Canvas(width=width, color=color)
+    """Return the whole answer: the root cause first; one line where nothing is wrong.
+
+    Nothing in it is folded, whatever the terminal: commands are to be pasted.
+    """
+    canvas = new_canvas(color=color)
     if report.problems:
         _root_cause(canvas, report.problems[0])
         plan_lines(canvas, report.plan, image=report.subject.root != "/")
@@ -64,7 +67,7 @@ def plan_lines(canvas: Canvas, plan: tuple[RepairStep, ...], *, image: bool = Fa
 
 def render_plan(plan: tuple[RepairStep, ...], *, color: bool = False) -> str:
     """Return a plan alone."""
-    canvas = Canvas(color=color)
+    canvas = new_canvas(color=color)
     plan_lines(canvas, plan)
     return redact_text(canvas.text())
 
@@ -73,7 +76,7 @@ def render_failed_repair(repair: Repair, *, color: bool = False) -> str:
     """Return which step failed and what is still to be done; nothing where none failed."""
     if repair.failed is None:
         return ""
-    canvas = Canvas(color=color)
+    canvas = new_canvas(color=color)
     step = repair.failed
     what = shlex.join(step.command) or step.text
     canvas.labelled("error: ", f"the repair stopped at `{what}`: {repair.reason}", style="bold red")

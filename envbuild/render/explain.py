@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envbuild.core.redact import redact_text
-from envbuild.render.canvas import Canvas
-from envbuild.render.rows import plural
+from envbuild.render.canvas import new_canvas
+from envbuild.render.words import plural
 
 if TYPE_CHECKING:
     from envbuild.model.report import TargetReport
     from envbuild.model.stack import Candidate, Refusal, Rejection
+    from envbuild.render.canvas import Canvas
 
 _NAMED = 4
 
@@ -27,7 +28,7 @@ def explain_refused(
     rejections: tuple[Rejection, ...], *, width: int | None = None, color: bool = False
 ) -> str:
     """Return the table of candidates where none was left."""
-    canvas = Canvas(width=width, color=color)
+    canvas = new_canvas(width=width, color=color)
     canvas.line(f"{plural(len(rejections), 'candidate')}, all rejected:")
     canvas.table(_rejected(rejections), indent=2)
     return redact_text(canvas.text())

@@ -9,7 +9,8 @@ from envbuild.core.redact import redact_text
 from envbuild.core.tomlpositions import toml_positions
 from envbuild.model.finding import Severity
 from envbuild.model.report import Outcome
-from envbuild.render.rows import finding_words, plural, worst_first
+from envbuild.render.rows import worst_first
+from envbuild.render.words import finding_words, plural
 
 if TYPE_CHECKING:
     from envbuild.model.finding import Finding

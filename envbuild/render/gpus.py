@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envbuild.render.canvas import Canvas
+from envbuild.render.canvas import new_canvas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def render_gpus(gpus: Iterable[KnownGpu], *, width: int | None = None, color: bool = False) -> str:
     """Return a table: the name, the compute capability, and whether it needs an Arm host."""
-    canvas = Canvas(width=width, color=color)
+    canvas = new_canvas(width=width, color=color)
     rows = [
         (gpu.name, str(gpu.capability), "platform linux-aarch64 only" if gpu.arm else "")
         for gpu in gpus

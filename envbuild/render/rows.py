@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from envbuild.core.gpus import parse_gpu
 from envbuild.model.finding import Severity
 from envbuild.model.stack import IndexPin, PypiPin, SourceBuild
+from envbuild.render.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -109,17 +110,6 @@ def worst_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity)))
 
 
-def finding_words(finding: Finding) -> str:
-    """Return the message, after the subject where it does not name that itself."""
-    named = not finding.subject or finding.subject in finding.message
-    return finding.message if named else f"{finding.subject}: {finding.message}"
-
-
 def notes_of(report: TargetReport) -> tuple[str, ...]:
     """Return the notes of the stack and of the target, each once."""
     return tuple(dict.fromkeys((*report.stack.notes, *report.notes)))
-
-
-def plural(count: int, noun: str) -> str:
-    """Return ``1 package``, ``2 packages``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from envbuild import __version__
 from envbuild.model.finding import Severity
 from envbuild.render.location import ENVIRONMENT, PROJECT, location_of
-from envbuild.render.rows import finding_words
+from envbuild.render.words import finding_words
 
 if TYPE_CHECKING:
     from envbuild.model.diagnosis import DoctorReport, NotJudged, RuleText, Subject

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 from envbuild.core.redact import redact_text
 from envbuild.model.finding import Severity
 from envbuild.model.report import MISSING, UNBOUND, Outcome
-from envbuild.render.canvas import Canvas
+from envbuild.render.canvas import new_canvas
 from envbuild.render.explain import explain_target
 from envbuild.render.nextstep import Invocation, has_errors, next_step
 from envbuild.render.rows import (
     build_words,
     count_words,
-    finding_words,
     headline,
     notes_of,
     pin_rows,
-    plural,
     worst_first,
 )
+from envbuild.render.words import finding_words, plural
 
 if TYPE_CHECKING:
     from envbuild.model.finding import Finding
     from envbuild.model.report import LockReport, TargetReport
+    from envbuild.render.canvas import Canvas
 
 _STYLES = {
     Severity.ERROR: "bold red",
@@ -42,7 +42,7 @@ def render_text(
     color: bool = False,
 ) -> str:
     """Return the whole answer; its last line is what to type next."""
-    canvas = Canvas(width=width, color=color)
+    canvas = new_canvas(width=width, color=color)
     for target in report.targets:
         _target(canvas, target, explain=explain)
     _changes(canvas, report)
