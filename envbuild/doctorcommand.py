@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envbuild.commands.doctor import DoctorOptions, exit_code
-from envbuild.commands.doctorfix import carry_out
-from envbuild.core.anonymous import anonymized
 from envbuild.core.doctortable import code_prefix
-from envbuild.core.gpus import UnknownGpuError, parse_gpu
 from envbuild.errors import InputError
 from envbuild.render.doctoranswer import DoctorManner, render_diagnosis, render_page, render_rules
 from envbuild.render.doctortext import render_failed_repair, render_plan
-from envbuild.render.progress import TerminalReporter
 from envbuild.world.streams import say, terminal_width, wants_color
 
 if TYPE_CHECKING:
@@ -121,6 +117,9 @@ def _fix(report: DoctorReport, arguments: argparse.Namespace, world: DoctorWorld
             )
         if not world.ask("apply this repair? [y/N] "):
             return None
+    from envbuild.commands.doctorfix import carry_out  # noqa: PLC0415 - only `--fix` needs it
+    from envbuild.render.progress import TerminalReporter  # noqa: PLC0415
+
     reporter = TerminalReporter(sys.stderr, live=False, quiet=arguments.quiet)
     try:
         repair = carry_out(report.plan, runner=world.runner(), reporter=reporter)
@@ -135,6 +134,8 @@ def _print(
 ) -> None:
     if arguments.redact:
         import socket  # noqa: PLC0415 - both are slow, and nobody else needs them
+
+        from envbuild.core.anonymous import anonymized  # noqa: PLC0415
 
         who = {"home": str(Path.home()), "user": _user(), "host": socket.gethostname()}
         report = anonymized(report, **who)
@@ -195,6 +196,8 @@ def _prefixes(words: list[str]) -> tuple[str, ...]:
 
 
 def _gpu(name: str) -> Gpu:
+    from envbuild.core.gpus import UnknownGpuError, parse_gpu  # noqa: PLC0415 - most name none
+
     try:
         return parse_gpu(name)
     except UnknownGpuError as error:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from packaging.version import Version
+
+from envbuild.core.packagefile import package_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -18,8 +19,7 @@ else:
 @cache
 def table(name: str) -> dict[str, Any]:
     """Return one of the tables (``libraries``, ``packages``)."""
-    text = files("envbuild.checks").joinpath(f"data/{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(package_text("envbuild.checks", f"{name}.toml"))
 
 
 def package_for(library: str, cuda_major: int) -> str | None:

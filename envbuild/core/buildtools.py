@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
 from envbuild.core.archs import toolkit_knows
+from envbuild.core.packagefile import package_text
 from envbuild.model.cuda import CudaVersion
 
 if sys.version_info >= (3, 11):
@@ -31,8 +31,7 @@ _FIRST_TORCH_WITHOUT_PKG_RESOURCES = Version("2.2")
 
 @cache
 def _table() -> dict[str, Any]:
-    text = files("envbuild.core").joinpath("data/build.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(package_text("envbuild.core", "build.toml"))
 
 
 def torch_since(capability: ComputeCapability) -> str | None:

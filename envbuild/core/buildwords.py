@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
 from envbuild.core.archs import runs
 from envbuild.core.buildtools import nvcc_since, nvcc_wanted, torch_since
+from envbuild.core.packagefile import package_text
 from envbuild.model.cuda import ComputeCapability
 from envbuild.model.plan import Variable
 
@@ -60,7 +60,7 @@ class _Words:
 
 @cache
 def _words() -> dict[str, _Words]:
-    text = files("envbuild.core").joinpath("data/buildwords.toml").read_text(encoding="utf-8")
+    text = package_text("envbuild.core", "buildwords.toml")
     return {name: _parsed(row) for name, row in tomllib.loads(text)["packages"].items()}
 
 

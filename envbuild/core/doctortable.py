@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
 
-from envbuild.core.fields import Fields, Problems
-from envbuild.core.gpus import UnknownGpuError, parse_gpu
-from envbuild.core.tomlpositions import toml_positions
 from envbuild.errors import InputError
-
-if TYPE_CHECKING:
-    from envbuild.model.target import Gpu
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from envbuild.core.fields import Fields
+    from envbuild.model.target import Gpu
 
 DOCTOR_KEYS = ("ignore",)
 _PREFIX = re.compile(r"EB\d{0,3}")
@@ -45,6 +43,10 @@ def parse_doctor_table(text: str, *, path: str = "pyproject.toml") -> DoctorTabl
 
     A file that is no TOML says nothing: what is wrong with it is for `envbuild lock` to say.
     """
+    # Most environments have no project around them, and need none of this.
+    from envbuild.core.fields import Fields, Problems  # noqa: PLC0415
+    from envbuild.core.tomlpositions import toml_positions  # noqa: PLC0415
+
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError):
@@ -103,6 +105,8 @@ def _gpus(targets: Any) -> tuple[tuple[str, tuple[Gpu, ...]], ...]:  # noqa: ANN
 
 
 def _gpu(name: object) -> Gpu | None:
+    from envbuild.core.gpus import UnknownGpuError, parse_gpu  # noqa: PLC0415
+
     try:
         return parse_gpu(str(name))
     except UnknownGpuError:

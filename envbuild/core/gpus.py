@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from envbuild.core.packagefile import package_text
 from envbuild.model.cuda import ComputeCapability
 from envbuild.model.target import Gpu
 
@@ -76,6 +75,8 @@ def parse_gpu(text: str) -> Gpu:
     known = [str(one) for one in known_capabilities()]
     if capability in known_capabilities():
         return Gpu(name=text, capability=capability)
+    from difflib import get_close_matches  # noqa: PLC0415 - once something is wrong
+
     plain = f"{capability.major}.{capability.minor}"
     close = [plain] if plain in known else get_close_matches(plain, known, n=3)
     wanted = "wanted the compute capability of a GPU"
@@ -124,8 +125,7 @@ def known_capabilities() -> tuple[ComputeCapability, ...]:
 
 @cache
 def _data() -> dict[str, Any]:
-    text = (files("envbuild.core") / "data" / "gpus.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(package_text("envbuild.core", "gpus.toml"))
 
 
 def _glued(name: str) -> str:
@@ -181,6 +181,8 @@ def _is_short_for(query: tuple[str, ...], words: tuple[str, ...]) -> bool:
 
 def _suggestions(query: tuple[str, ...]) -> tuple[str, ...]:
     """Return up to three names that are spelled alike."""
+    from difflib import get_close_matches  # noqa: PLC0415
+
     names: dict[str, str] = {}
     for words, gpu in _index():
         names.setdefault("".join(word for word in words if word not in _VENDOR), gpu.name)

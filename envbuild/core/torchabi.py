@@ -7,15 +7,13 @@ read when the first symbol is judged.
 
 from __future__ import annotations
 
-import hashlib
-import lzma
 import struct
 from functools import cache
-from importlib.resources import files
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from envbuild.core.libnames import is_torch_symbol
+from envbuild.core.packagefile import package_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,13 +55,17 @@ def torch_range(symbols: Iterable[str]) -> tuple[str, ...] | None:
 
 
 def _hash(name: str) -> int:
+    import hashlib  # noqa: PLC0415 - brings OpenSSL in
+
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=5).digest(), "big")
 
 
 @cache
 def _table() -> tuple[tuple[str, ...], dict[int, int]]:
     """Read the table with no loop of Python's over its names."""
-    packed = files("envbuild.core").joinpath("data/torch_abi.bin").read_bytes()
+    import lzma  # noqa: PLC0415 - only for torch extensions
+
+    packed = package_bytes("envbuild.core", "torch_abi.bin")
     head, minors, masks, count, planes = lzma.decompress(packed).split(b"\n", 4)
     if head != HEAD:
         raise ValueError(f"the table of torch's symbols is {head!r}, wanted {HEAD!r}")

@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from envbuild.core.drivertext import SmiText, parse_nvidia_smi, parse_tegra_release
-from envbuild.core.gpus import UnknownGpuError, find_gpu
 from envbuild.core.limitstext import MemoryText, parse_meminfo
 from envbuild.core.redact import redact_text
 from envbuild.model.host import Host
@@ -129,6 +128,8 @@ def _gpus(names: tuple[str, ...]) -> tuple[tuple[Gpu, ...], tuple[str, ...]]:
 
 
 def _gpu(name: str) -> Gpu | None:
+    from envbuild.core.gpus import UnknownGpuError, find_gpu  # noqa: PLC0415 - a table of them
+
     try:
         return find_gpu(name)
     except UnknownGpuError:

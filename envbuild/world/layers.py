@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.core.installedrequires import marker_environments
-from envbuild.core.layerfiles import LayerTexts, layers_of
 from envbuild.model.installed import EnvironmentKind
 from envbuild.model.layers import Layers
 from envbuild.world.rootfs import Root, reason
@@ -15,6 +14,7 @@ from envbuild.world.rootfs import Root, reason
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from envbuild.core.layerfiles import LayerTexts
     from envbuild.model.installed import Installed
 
 _LIMIT = 64 << 20
@@ -34,6 +34,8 @@ def read_layers(installed: Installed, *, directory: str | None = None) -> Layers
     folder = root.inside(directory) if directory is not None else _project(installed, root=root)
     if folder is None:
         return Layers(directory="", owned=False)
+    from envbuild.core.layerfiles import layers_of  # noqa: PLC0415 - reads every kind of lock
+
     owned = directory is not None or installed.prefix == posixpath.join(folder, ".venv")
     return layers_of(
         _texts(folder, root=root),
@@ -57,6 +59,8 @@ def _project(installed: Installed, *, root: Root) -> str | None:
 
 
 def _texts(folder: str, *, root: Root) -> LayerTexts:
+    from envbuild.core.layerfiles import LayerTexts  # noqa: PLC0415
+
     unreadable: list[tuple[str, str]] = []
     names = tuple(_names(folder, root=root))
 

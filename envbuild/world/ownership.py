@@ -6,7 +6,6 @@ of one size for it, or none at all.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import posixpath
 import stat
@@ -155,6 +154,8 @@ def _fits(entry: RecordEntry, size: int | None) -> bool:
 
 
 def _sha256(path: str, *, root: Root) -> str | None:
+    import hashlib  # noqa: PLC0415 - brings OpenSSL in, and hardly any file is hashed
+
     digest = hashlib.sha256()
     try:
         with root.open(path) as file:
