@@ -6,6 +6,7 @@ Nothing heavy is imported until a command needs it: `envbuild --version` stays q
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import closing, suppress
@@ -82,10 +83,18 @@ def _run(
     with sigterm_interrupts():
         if arguments.command == "lock":
             return _run_lock(arguments, lock_report)
+        if arguments.command == "sync":
+            return _run_sync(arguments)
+        if arguments.command in {"script", "dockerfile"}:
+            from envbuild.scriptcommand import run_script
+
+            return run_script(arguments)
         return _run_doctor(arguments, doctor_world)
 
 
 def _run_doctor(arguments: argparse.Namespace, world: DoctorWorld | None) -> int:
+    if world is None:
+        gc.disable()  # a process of half a second that leaves next to no cyclic garbage
     from envbuild.doctorcommand import run_doctor, run_explain, run_rules
 
     if world is None:
@@ -94,6 +103,13 @@ def _run_doctor(arguments: argparse.Namespace, world: DoctorWorld | None) -> int
         world = real_world()
     run = {"doctor": run_doctor, "rules": run_rules, "explain": run_explain}
     return run[arguments.command](arguments, world)
+
+
+def _run_sync(arguments: argparse.Namespace) -> int:
+    from envbuild.synccommand import run_sync
+    from envbuild.syncwiring import real_sync_world
+
+    return run_sync(arguments, real_sync_world())
 
 
 def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) -> int:

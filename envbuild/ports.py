@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from envbuild.model.cuda import CudaVersion
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Installed, Ownership
     from envbuild.model.layers import Layers
     from envbuild.model.links import DeviceCodes, Links
+    from envbuild.model.plan import Compile, InstallLock, Variable
     from envbuild.model.resolution import Resolution, ResolveRequest, Unavailable, Unsatisfiable
     from envbuild.model.target import Platform
     from envbuild.model.wheel import IndexPage, PageKind, WheelFile
@@ -189,6 +191,18 @@ class Examiner(Protocol):
         ...
 
 
+class BaseReader(Protocol):
+    """Reads the base that a target is locked around."""
+
+    def installed(self, path: str | None, *, root: str | None = None) -> Installed:
+        """Return what an interpreter sees, one of this machine or one inside an unpacked image.
+
+        Without a path it is the first that the image has where images have theirs. Raises
+        InputError or WorldError where nothing can be read.
+        """
+        ...
+
+
 class RepairRunner(Protocol):
     """Carries out one command of a repair plan."""
 
@@ -196,5 +210,44 @@ class RepairRunner(Protocol):
         """Return the exit status; what the command says goes to stderr as it comes.
 
         Raises WorldError where it cannot be started.
+        """
+        ...
+
+
+class Installer(Protocol):
+    """The environment that a lock is installed into."""
+
+    def make_environment(self, python: str) -> bool:
+        """Make the environment unless a fitting one is there; return whether it was made."""
+        ...
+
+    def held(self) -> AbstractContextManager[bool]:
+        """Keep other runs away; give whether the run before was broken off."""
+        ...
+
+    def installed(self) -> Installed:
+        """Read what is in the environment."""
+        ...
+
+    def mend(self, *, broken_off: bool) -> tuple[str, ...]:
+        """Clear away what is half there, and return the packages to be installed again."""
+        ...
+
+    def install_lock(self, step: InstallLock, *, reinstall: tuple[str, ...]) -> tuple[str, ...]:
+        """Install exactly the lock, and return what changed as uv writes it."""
+        ...
+
+    def preview(self, step: InstallLock) -> tuple[str, ...] | None:
+        """Return what that would change, None where there is no fitting environment yet."""
+        ...
+
+
+class Builder(Protocol):
+    """Compiles the packages that no index serves."""
+
+    def ensure(self, step: Compile, common: tuple[Variable, ...], *, may_build: bool) -> str:
+        """Have a package installed as it would be built now; ``common`` holds for every build.
+
+        Returns ``kept``, ``cached``, ``built``, or ``left out`` where it may not be built.
         """
         ...

@@ -1,0 +1,181 @@
+"""`envbuild sync`: bring an environment to exactly the lock of a target, builds included."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from envbuild.commands.lock import read_project
+from envbuild.core.lockfresh import stale_reasons
+from envbuild.core.plan import build_aim, plan_for
+from envbuild.core.pylock import read_target_lock
+from envbuild.errors import InputError, RefusedError
+from envbuild.model.plan import Compile, InstallLock
+from envbuild.model.syncreport import BuildOutcome, SyncReport
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from envbuild.core.buildwords import BuildAim
+    from envbuild.model.lock import TargetLock
+    from envbuild.model.plan import InstallPlan
+    from envbuild.model.project import Project
+    from envbuild.model.target import Target
+    from envbuild.ports import Builder, Files, Installer, Reporter
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SyncOptions:
+    """What to install, and where to; ``venv`` is absolute.
+
+    ``target`` None means the only target, or the project's default. ``build`` False leaves the
+    packages out that are compiled, unless a built wheel of theirs is at hand.
+    """
+
+    venv: Path
+    target: str | None = None
+    build: bool = True
+    dry_run: bool = False
+    allow_unhashed: bool = False
+    ptx: bool = False
+    environ: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ground:
+    plan: InstallPlan
+    lock: TargetLock
+    aim: BuildAim
+
+
+def sync(
+    options: SyncOptions,
+    *,
+    files: Files,
+    installer: Installer,
+    builder: Callable[[BuildAim], Builder],
+    reporter: Reporter,
+) -> SyncReport:
+    """Install a lock. Raises RefusedError where it is stale, incomplete or cannot be built."""
+    ground = _ground(options, files)
+    if options.dry_run:
+        return _preview(options, ground, installer)
+    return _install(options, ground, installer, builder(ground.aim), reporter)
+
+
+def _ground(options: SyncOptions, files: Files) -> _Ground:
+    project = read_project(files, options.environ or {})
+    document: dict[str, Any] = tomllib.loads(project.text)
+    target = _target(options, project)
+    path = f"lockfiles/pylock.{target.name}.toml"
+    text = files.read(path)
+    if text is None:
+        raise InputError(
+            f"there is no `{path}`, wanted the lock of the target",
+            hint=f"`envbuild lock --target {target.name}` writes it",
+        )
+    lock = read_target_lock(text, path=path)
+    _refuse_incomplete(options, lock, path)
+    reasons = stale_reasons(project, target, lock, document=document, uv_lock=files.read("uv.lock"))
+    if reasons:
+        more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+        raise RefusedError(
+            f"the lock of target `{target.name}` is stale: {reasons[0]}{more}",
+            hint="`envbuild lock` renews it, `envbuild lock --check` says all that differs",
+        )
+    plan = plan_for(text, lock, project, target, path=path, ptx=options.ptx)
+    return _Ground(plan=plan, lock=lock, aim=build_aim(lock, ptx=options.ptx))
+
+
+def _target(options: SyncOptions, project: Project) -> Target:
+    name = options.target or project.default_target
+    found = next((one for one in project.targets if one.name == name), None)
+    if found is None:
+        known = ", ".join(f"`{one.name}`" for one in project.targets)
+        raise InputError(
+            f"found no target `{name}` in [tool.envbuild.targets], wanted one of {known}",
+            hint="`--target NAME` names it",
+        )
+    return found
+
+
+def _refuse_incomplete(options: SyncOptions, lock: TargetLock, path: str) -> None:
+    names = ", ".join(f"{one.name} {one.version}" for one in lock.unhashed)
+    if names and not options.allow_unhashed:
+        raise RefusedError(
+            f"`{path}` is incomplete: it has no hash of {names}",
+            hint="`envbuild lock --source live` completes it; `--allow-unhashed` installs the rest",
+        )
+
+
+def _preview(options: SyncOptions, ground: _Ground, installer: Installer) -> SyncReport:
+    step = _lock_step(ground.plan)
+    changes = installer.preview(step)
+    made = changes is None
+    if changes is None:
+        changes = tuple(f"+ {one.name}=={one.version}" for one in ground.lock.packages)
+    builds = (
+        BuildOutcome(project=one.build.project, outcome="to be built or taken from the cache")
+        for one in _compile_steps(ground.plan)
+    )
+    return SyncReport(
+        plan=ground.plan,
+        venv=str(options.venv),
+        made=made,
+        changes=changes,
+        builds=tuple(builds),
+        dry_run=True,
+    )
+
+
+def _install(
+    options: SyncOptions,
+    ground: _Ground,
+    installer: Installer,
+    builder: Builder,
+    reporter: Reporter,
+) -> SyncReport:
+    plan = ground.plan
+    reporter.phase(f"make the environment with Python {plan.python}")
+    made = installer.make_environment(plan.python)
+    with installer.held() as broken_off:
+        reporter.phase("look at what is installed")
+        broken = installer.mend(broken_off=broken_off)
+        reporter.phase(f"install {len(ground.lock.packages)} packages of {plan.lock}")
+        changes = installer.install_lock(_lock_step(plan), reinstall=_locked(broken, ground.lock))
+        builds = tuple(
+            BuildOutcome(
+                project=step.build.project,
+                outcome=builder.ensure(step, plan.variables, may_build=options.build),
+            )
+            for step in _compile_steps(plan)
+        )
+    return SyncReport(
+        plan=plan,
+        venv=str(options.venv),
+        made=made,
+        mended=broken,
+        changes=changes,
+        builds=builds,
+    )
+
+
+def _locked(names: tuple[str, ...], lock: TargetLock) -> tuple[str, ...]:
+    """Return those that the lock holds; uv knows no others, and removes them by itself."""
+    held = {package.name for package in lock.packages}
+    return tuple(name for name in names if name in held)
+
+
+def _lock_step(plan: InstallPlan) -> InstallLock:
+    return next(step for step in plan.steps if isinstance(step, InstallLock))
+
+
+def _compile_steps(plan: InstallPlan) -> Iterator[Compile]:
+    return (step for step in plan.steps if isinstance(step, Compile))

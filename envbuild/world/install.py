@@ -1,0 +1,124 @@
+"""Bring a virtual environment to exactly a lock; a run that is broken off is put right later."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from envbuild.errors import WorldError
+from envbuild.world.environment import read_environment
+from envbuild.world.interrupts import scratch_folder
+from envbuild.world.mend import broken_names, remove_halves, remove_strays
+from envbuild.world.uvcommand import UvCommand, changed_name, changes_in
+from envbuild.world.venv import VenvState, venv_state
+from envbuild.world.wheelcache import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from envbuild.model.installed import Installed
+    from envbuild.model.plan import InstallLock
+
+MARKER = ".envbuild-sync"
+"""Lies in the environment while it is worked on."""
+
+
+class VenvInstaller:
+    """The environment of a project; see `envbuild.ports.Installer`."""
+
+    def __init__(
+        self, *, project: Path, venv: Path, environ: Mapping[str, str], offline: bool = False
+    ) -> None:
+        self._venv = venv
+        self._environ = environ
+        self.uv = UvCommand(project=project, venv=venv, environ=environ, offline=offline)
+
+    def make_environment(self, python: str) -> bool:
+        """Make the environment unless there is a fitting one; return whether it was made."""
+        state = venv_state(self._venv, python)
+        if state is VenvState.FITTING:
+            return False
+        clear = ["--clear"] if state is VenvState.UNFIT else []
+        self.uv.run("venv", *clear, "--no-project", "--python", python, str(self._venv))
+        return True
+
+    @contextmanager
+    def held(self) -> Iterator[bool]:
+        """Keep other runs away; give whether the run before was broken off.
+
+        Raises WorldError where another run is at work.
+        """
+        path = self._venv / MARKER
+        try:
+            broken_off = path.exists()
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise WorldError(f"`{self._venv}` cannot be written: {error.strerror}") from None
+        try:
+            _lock(handle, self._venv)
+            yield broken_off
+            with suppress(OSError):
+                path.unlink()
+        finally:
+            os.close(handle)
+
+    def installed(self) -> Installed:
+        """Read what is in the environment."""
+        return read_environment(str(self._venv), environ={})
+
+    def mend(self, *, broken_off: bool) -> tuple[str, ...]:
+        """Clear away what is half there, and return the packages to be installed again."""
+        for site in self._venv.glob("lib/python*/site-packages"):
+            remove_halves(site)
+        installed = self.installed()
+        if broken_off:
+            remove_strays(installed)
+        return broken_names(installed)
+
+    def install_lock(self, step: InstallLock, *, reinstall: tuple[str, ...]) -> tuple[str, ...]:
+        """Install exactly the lock and return what changed; built packages that fit may stay.
+
+        uv takes away what the lock does not hold, built packages included: where that is all
+        that it would do, it is not asked.
+        """
+        built = {one.name for one in self.installed().distributions if key_of(one.origin)}
+        again = [word for name in reinstall for word in ("--reinstall-package", name)]
+        with scratch_folder() as config:
+            words, folder = self._words(step, config)
+            if built and not reinstall:
+                plan = self.uv.attempt(*words, "--dry-run", config=folder)
+                changes = changes_in(plan.stderr)
+                if plan.returncode == 0 and all(
+                    one.startswith("- ") and changed_name(one) in built for one in changes
+                ):
+                    return ()
+            done = self.uv.run(*words, *again, config=folder)
+        return changes_in(done.stderr)
+
+    def preview(self, step: InstallLock) -> tuple[str, ...] | None:
+        """Return what `install_lock` would change, None where there is no environment yet."""
+        if not (self._venv / "pyvenv.cfg").is_file():
+            return None
+        with scratch_folder() as config:
+            words, folder = self._words(step, config)
+            done = self.uv.run(*words, "--dry-run", config=folder)
+        return changes_in(done.stderr)
+
+    def _words(self, step: InstallLock, config: Path) -> tuple[list[str], Path | None]:
+        if step.by_project:
+            python = ".".join(self.installed().python.split(".")[:2])
+            return ["sync", "--locked", "--exact", "--python", python, *step.options], config
+        words = ["pip", "sync", "--python", self.uv.python, "--require-hashes"]
+        return [*words, "--allow-empty-requirements", step.pylock], None
+
+
+def _lock(handle: int, venv: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise WorldError(
+            f"another `envbuild sync` is at work in `{venv}`", hint="wait until it has ended"
+        ) from None
