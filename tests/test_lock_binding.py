@@ -44,6 +44,14 @@ def test_a_constraint_of_the_user_binds_and_stays(world: World) -> None:
     assert '"torch<2.8"' in world.read("pyproject.toml")
 
 
+def test_an_exact_constraint_binds_the_first_lock_and_is_said_to_go(world: World) -> None:
+    world.write(with_uv('constraint-dependencies = ["torch==2.7.0"]'))
+    lock_twice(world)
+    assert torch_of(world) == "2.7.0+cu128"
+    [note] = world.notes
+    assert '`torch = "2.7.0"` in the target is what stays' in note
+
+
 def test_a_constraint_that_nothing_fits_is_named(world: World) -> None:
     world.write(with_uv('constraint-dependencies = ["torch<1"]'))
     with pytest.raises(RefusedError, match=r"within .* and `torch<1`"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,13 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from envbuild.model.project import Project
+
+_BOUND = re.compile(
+    r"python_version == '[\d.]+' and sys_platform == 'linux' and platform_machine == '\w+'"
+)
 
 
 def is_pin(requirement: Requirement) -> bool:
@@ -28,11 +35,24 @@ def is_pin(requirement: Requirement) -> bool:
 
 
 def user_constraints(project: Project) -> tuple[Requirement, ...]:
-    """Return the constraints that the user wrote, so all that are no pins."""
+    """Return the constraints that the user wrote: of a project once bound, all but the pins."""
     document: dict[str, Any] = tomllib.loads(project.text)
-    entries = document.get("tool", {}).get("uv", {}).get("constraint-dependencies", ())
-    found = (_requirement(entry) for entry in entries)
-    return tuple(one for one in found if one is not None and not is_pin(one))
+    uv = document.get("tool", {}).get("uv", {})
+    found = constraints_in(uv)
+    return tuple(one for one in found if not (is_bound(uv) and is_pin(one)))
+
+
+def constraints_in(uv: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    """Return ``constraint-dependencies`` of ``[tool.uv]``, without what is no requirement."""
+    entries = uv.get("constraint-dependencies", ())
+    found = (_requirement(entry) for entry in (entries if isinstance(entries, list) else ()))
+    return tuple(one for one in found if one is not None)
+
+
+def is_bound(uv: Mapping[str, Any]) -> bool:
+    """Whether envbuild bound the project before: it then wrote ``environments`` too."""
+    entries = uv.get("environments")
+    return isinstance(entries, list) and any(_BOUND.fullmatch(str(entry)) for entry in entries)
 
 
 def _requirement(entry: object) -> Requirement | None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from packaging.utils import canonicalize_name
+
 from envbuild.core.redact import redact_url, without_credentials
+from envbuild.core.userconstraints import constraints_in, is_bound, is_pin
 from envbuild.model.project import IndexUrls
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ def hazards_of(document: Mapping[str, Any], indexes: IndexUrls) -> tuple[str, ..
         *_default(uv, indexes),
         *_backend(uv),
         *_cutoff(document),
+        *_pins(document, uv),
     )
 
 
@@ -47,6 +51,18 @@ def _cutoff(document: Mapping[str, Any]) -> Iterator[str]:
             f'[tool.uv] has `exclude-newer = "{cutoff}"` and [tool.envbuild] has none: it holds'
             " for the lock; remove it there too if it is not meant"
         )
+
+
+def _pins(document: Mapping[str, Any], uv: Mapping[str, Any]) -> Iterator[str]:
+    if not isinstance(document["tool"].get("envbuild"), dict) or is_bound(uv):
+        return
+    for constraint in constraints_in(uv):
+        if is_pin(constraint) and canonicalize_name(constraint.name) == "torch":
+            version = str(constraint.specifier).removeprefix("==")
+            yield (
+                f"the constraint `{constraint}` of [tool.uv] holds for this lock, and gives way to"
+                f' the build that is locked; `torch = "{version}"` in the target is what stays'
+            )
 
 
 def opens_pytorch(table: Mapping[str, Any], indexes: IndexUrls) -> bool:
