@@ -362,12 +362,20 @@ def torchcodec(*lacking: str) -> tuple[object, ...]:
     return env(torch, codec, torch="2.8.0+cu128"), owned(torch, codec), Links(libraries=libraries)
 
 
-def test_no_ffmpeg_is_a_note_and_no_mismatch() -> None:
+def test_no_ffmpeg_is_no_mismatch_and_torchcodec_cannot_be_imported() -> None:
     facts = torchcodec("4", "5", "6", "7")
     finding = one(missing_library, *facts)
-    assert finding.severity is Severity.NOTE
-    assert finding.message.startswith("no FFmpeg was found")
+    assert finding.severity is Severity.WARNING
+    assert finding.message.endswith("no FFmpeg was found, without which `import torchcodec` fails")
     assert found(other_torch, *facts) == []
+
+
+def test_torchaudio_does_without_ffmpeg() -> None:
+    path = "torio/lib/libtorio_ffmpeg4.so"
+    audio = dist("torchaudio 2.8.0", path)
+    links = Links(libraries=(library(path, "libavutil.so.56", optional=True),))
+    finding = one(missing_library, env(audio), owned(audio), links)
+    assert finding.severity is Severity.NOTE
 
 
 def test_one_ffmpeg_is_enough() -> None:

@@ -24,7 +24,10 @@ _VARIANT = {
 
 
 def without_ffmpeg(owners: Owners, links: Links) -> Iterator[Finding]:
-    """Give a note for each package none of whose FFmpeg variants can be loaded."""
+    """Find the packages none of whose FFmpeg variants can be loaded.
+
+    torchcodec opens one as it is imported; torchaudio does without, but for some formats.
+    """
     lacking = {one.path for one in links.libraries if _LIBRARY.fullmatch(one.library)}
     for name, pattern in _VARIANT.items():
         one = owners.installed.find(name) if lacking else None
@@ -33,11 +36,13 @@ def without_ffmpeg(owners: Owners, links: Links) -> Iterator[Finding]:
             continue
         variants = {f"{one.site}/{e.path}" for e in record if pattern.fullmatch(e.path)}
         if variants and variants <= lacking:
+            fatal = name == "torchcodec"
+            what = f"without which `import {name}` fails" if fatal else "which some formats need"
             yield Finding(
                 code="EB304",
-                severity=Severity.NOTE,
+                severity=Severity.WARNING if fatal else Severity.NOTE,
                 subject=one.label,
-                message=f"no FFmpeg was found, which {one.label} needs for video and some audio",
+                message=f"{one.label}: no FFmpeg was found, {what}",
                 evidence=shortened(sorted(variants), most=2),
                 fixes=(Manual(text="apt-get install -y ffmpeg"),),
             )
