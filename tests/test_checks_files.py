@@ -120,6 +120,17 @@ def test_the_removed_twin_explains_the_missing_file(made: MadeEnv) -> None:
     assert f"file:{made.site}/{NCCL}" in finding.brings
 
 
+def test_a_twin_that_was_removed_takes_every_shared_library_along(made: MadeEnv) -> None:
+    parts = [f"nvidia/cudnn/lib/libcudnn_{part}.so.9" for part in ("cnn", "ops")]
+    made.install("nvidia-cudnn-cu12", "9.10.2.21", files=dict.fromkeys(parts, b"twelve"))
+    made.remove(parts[1])
+    finding = one(missing_files, made.read(), made.ownership())
+    assert finding.message == f"nvidia-cudnn-cu12 9.10.2.21: {parts[1]} is gone"
+    made.remove(parts[0])
+    finding = one(missing_files, made.read(), made.ownership())
+    assert finding.message.endswith(", as nvidia-cudnn-cu13 was removed")
+
+
 def test_a_package_of_which_only_metadata_is_left(made: MadeEnv) -> None:
     made.install(
         "gone", "1.0", files={"gone/__init__.py": "", "gone/a.py": "", "gone/b/c/d.py": ""}

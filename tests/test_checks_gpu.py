@@ -83,6 +83,22 @@ def test_nccl_is_a_warning() -> None:
     assert "code:torch" in finding.because
 
 
+@pytest.mark.parametrize(
+    ("pin", "said"),
+    [
+        ("nvidia-nccl-cu12==2.26.2", "torch pins its NCCL"),
+        ("nvidia-nccl-cu12==2.27.3; platform_system == 'Linux'", "`nvidia-nccl-cu12==2.27.3`"),
+        ("nvidia-nccl-cu13==2.28.9", "`nvidia-nccl-cu13==2.28.9`"),
+    ],
+)
+def test_another_nccl_than_torchs_own_is_no_reason_for_another_torch(pin: str, said: str) -> None:
+    nccl, torch = dist("nvidia-nccl-cu12 2.26.2", NCCL), dist("torch 2.8.0", requires=(pin,))
+    facts = (env(nccl, torch), owned(nccl), codes(code(NCCL, "sm_80 sm_90")), aim("12.0"))
+    hint = one(no_code, *facts).hint or ""
+    assert said in hint
+    assert ("release of torch" in hint) == ("nvidia-nccl-cu12==2.26.2" in pin)
+
+
 def test_an_extension_of_nobody_is_built_again() -> None:
     path = "/app/libs/pointops/pointops_cuda.so"
     finding = one(no_code, env(), owned(unowned=(path,)), codes(code(path, "sm_86")), aim("12.0"))

@@ -384,6 +384,22 @@ def test_a_broken_module_is_named_and_a_linker_script_is_not() -> None:
     )
 
 
+def test_what_a_cut_library_of_torch_defines_is_no_further_finding() -> None:
+    image = with_torch()
+    image.add(
+        f"{TORCH}/lib/libtorch_python.so",
+        needed=("libtorch_cuda.so", "libtorch_cpu.so"),
+        wants=("_ZN2at4cuda5sleepEl", "_ZN2at6Tensor3addEv"),
+        rpath="$ORIGIN",
+    )
+    assert [one.name for one in image.judge().symbols] == ["_ZN2at4cuda5sleepEl"]
+    image.files[CUDA] = image.files[CUDA][:200]
+    links = image.judge()
+    assert links.symbols == ()
+    assert [one.path for one in links.broken] == [CUDA]
+    assert [one.library for one in links.libraries] == ["libtorch_cuda.so"]
+
+
 def test_the_cache_of_the_loader_comes_before_the_default_folders() -> None:
     image = machine()
     image.add("/opt/lib/libz.so.1", defines=("deflate",))

@@ -15,6 +15,7 @@ from envbuild.checks.owners import owners_for, torch_cuda, torch_public
 from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import rebuild
 from envbuild.core.archs import Coverage, coverage
+from envbuild.core.installedrequires import parsed
 from envbuild.core.kernels import Package, has_kernels, is_companion, is_judged, judge_code
 from envbuild.model.facts import DeviceCode
 from envbuild.model.finding import Finding, Severity
@@ -70,7 +71,7 @@ def no_code(
                 finding,
                 evidence=(*finding.evidence, f"GPUs according to {aim.source}"),
                 fixes=_fixes(subject, installed, aim, facts=facts, host=host),
-                hint=_NCCL_HINT if subject.name.startswith("nvidia-") else None,
+                hint=_hint(subject, installed),
                 because=_because(subject),
                 brings=_brings(subject, finding),
             )
@@ -100,6 +101,21 @@ def jit_only(
             evidence=(*finding.evidence, *_ptx_driver(installed, host)),
             because=_because(subject),
         )
+
+
+def _hint(subject: Subject, installed: Installed) -> str | None:
+    """Say where another NCCL comes from: it is torch's, unless torch pins another one already."""
+    torch = installed.find("torch")
+    if not subject.name.startswith("nvidia-"):
+        return None
+    family = subject.name.rpartition("-cu")[0]
+    asked = (parsed(text) for text in (torch.requires if torch else ()))
+    for need in asked:
+        if need is not None and need.name.rpartition("-cu")[0] == family:
+            one = subject.distribution if need.name == subject.name else None
+            if one is None or not need.specifier.contains(one.version, prereleases=True):
+                return f"torch pins `{need.name}{need.specifier}`, another one than this"
+    return _NCCL_HINT
 
 
 def _because(subject: Subject) -> tuple[str, ...]:

@@ -60,6 +60,17 @@ class Scopes:
             for closure in self.reached[module]
         )
 
+    def holes(self, module: Module) -> frozenset[str]:
+        """Return the names of the libraries that are missing or broken in what loads an object."""
+        closures = self.reached[module]
+        broken = self.loader.broken
+        return frozenset(
+            (
+                *(gap.library for closure in closures for gap in closure.gaps),
+                *(one.name for c in closures for one in c.modules if one.path in broken),
+            )
+        )
+
     def names(self, module: Module) -> AbstractSet[bytes]:
         """Return the names an object most likely defines."""
         try:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from envbuild.core.libnames import is_driver_symbol, is_python_symbol
+from envbuild.core.libnames import (
+    is_driver_symbol,
+    is_python_symbol,
+    is_torch_library,
+    is_torch_symbol,
+)
 from envbuild.core.linkscope import owner_among
 from envbuild.core.process import package_of
 from envbuild.model.links import MissingSymbol, MissingVersion
@@ -43,6 +48,9 @@ def missing_symbols(
         scope = scopes.of(module)
         if not scopes.is_whole(module):
             rest = {name for name in rest if owner_among(name, scope) is not None}
+            if is_torch_library(module.name) and any(map(is_torch_library, scopes.holes(module))):
+                # which of torch's libraries defines a symbol of torch, no name tells
+                rest = {name for name in rest if not is_torch_symbol(name)}
         for other in others(package_of(module.path, sites)) if rest else ():
             rest = {name for name in rest if not scopes.defines(other, name)}
         yield from _reports(scopes, module, rest)
