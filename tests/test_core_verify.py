@@ -295,8 +295,20 @@ def test_eb401_nccl_matters_on_several_gpus_only() -> None:
 def test_eb401_what_is_not_known_is_said_once() -> None:
     unknown = (pinned("torch-scatter==2.1.2+pt27cu128"), pinned("bitsandbytes==0.50.2"))
     assert found("EB401", TORCH, *unknown, pinned("nvidia-cublas-cu12==12.8.4.1")) == [
-        ("unknown", "the GPU code is not known of torch-scatter, bitsandbytes")
+        (
+            "unknown",
+            "the GPU code is not known of torch-scatter 2.1.2+pt27cu128, bitsandbytes 0.50.2",
+        )
     ]
+
+
+def test_eb401_one_package_is_named_once() -> None:
+    unknown = pinned("torch-scatter==2.1.2+pt27cu128")
+    [finding] = [f for f in findings(TORCH, unknown) if f.code == "EB401"]
+    assert (finding.subject, finding.message) == (
+        "torch-scatter 2.1.2+pt27cu128",
+        "the GPU code is not known",
+    )
 
 
 def test_eb401_a_wheel_without_device_code_is_fine() -> None:

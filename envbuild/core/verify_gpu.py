@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.core.candidates import known_torch_code
 from envbuild.core.kernels import Package, has_kernels, is_companion, is_judged, judge_code
 from envbuild.core.lockview import shown
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.target import Platform
+from envbuild.model.wheel import PageKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +34,17 @@ def device_code(view: LockView) -> Iterator[Finding]:
         elif _has_kernels(package):
             unknown.append(package)
     if unknown:
-        yield Finding(
-            code="EB401",
-            severity=Severity.UNKNOWN,
-            subject=shown(unknown[0]) if len(unknown) == 1 else f"{len(unknown)} packages",
-            message=f"the GPU code is not known of {', '.join(p.name for p in unknown)}",
-            evidence=tuple(shown(package) for package in unknown),
-        )
+        yield _not_known([shown(package) for package in unknown])
+
+
+def _not_known(packages: list[str]) -> Finding:
+    alone = len(packages) == 1
+    return Finding(
+        code="EB401",
+        severity=Severity.UNKNOWN,
+        subject=packages[0] if alone else f"{len(packages)} packages",
+        message="the GPU code is not known" + ("" if alone else f" of {', '.join(packages)}"),
+    )
 
 
 def _has_kernels(package: Pinned) -> bool:
@@ -49,6 +55,9 @@ def _has_kernels(package: Pinned) -> bool:
 
 def _code(view: LockView, package: Pinned) -> DeviceCode | None:
     wheel = view.wheel(package)
+    torch = view.stack.candidate.torch
+    if package.name == "torch" and torch.page.kind is PageKind.BASE:
+        return known_torch_code(view.facts, torch, view.cuda, view.target.platform)
     if package.name == "torch":
         build = view.facts.torch_build(public_of(package.version), view.cuda)
         x86 = view.target.platform is Platform.LINUX_X86_64
