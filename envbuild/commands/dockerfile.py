@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from envbuild import __version__
@@ -12,6 +13,7 @@ from envbuild.core.dockerfile import DockerSource, render_dockerfile, render_ign
 from envbuild.core.generated import parse_header
 from envbuild.core.plan import is_by_project
 from envbuild.core.script import project_is_installed
+from envbuild.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +81,7 @@ def _source(locked: Locked, options: DockerOptions, files: Files) -> DockerSourc
         script=script_path(locked.target.name),
         envbuild=f"envbuild=={__version__}",
         files=tuple(_files(locked, files, by_project=by_project)),
+        folders=tuple(_folders(locked)),
         base=options.base,
         needs_project=by_project and project_is_installed(locked.project),
         options=(*written, *([f"{_BASE}{options.base}"] if options.base else [])),
@@ -86,7 +89,7 @@ def _source(locked: Locked, options: DockerOptions, files: Files) -> DockerSourc
 
 
 def _files(locked: Locked, files: Files, *, by_project: bool) -> Iterator[str]:
-    """Yield what the script reads: the lock, and the sources of what is compiled."""
+    """Yield the files that the script reads."""
     yield locked.path
     yield "pyproject.toml"
     if by_project:
@@ -94,4 +97,17 @@ def _files(locked: Locked, files: Files, *, by_project: bool) -> Iterator[str]:
     for name in ("README.md",):
         if by_project and f'"{name}"' in locked.project.text and files.exists(name):
             yield name
-    yield from (build.path for build in locked.lock.builds if build.path is not None)
+
+
+def _folders(locked: Locked) -> Iterator[str]:
+    """Yield the sources of what is compiled; raise RefusedError for one that Docker cannot see."""
+    for build in locked.lock.builds:
+        if build.path is None:
+            continue
+        if normpath(build.path).split("/")[0] == "..":
+            raise RefusedError(
+                f"the source of {build.project}, `{build.path}`, lies outside of the project, "
+                "which is all that `docker build` sees",
+                hint="move it into the project, or name its repository by `git`",
+            )
+        yield build.path

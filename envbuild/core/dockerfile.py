@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ _UV = "ghcr.io/astral-sh/uv"
 class DockerSource:
     """What a Dockerfile is made from; paths are relative to the project, the build's context.
 
-    ``script`` is the install script. ``files`` are what it reads besides, the lock among them.
+    ``script`` is the install script; ``files`` and ``folders`` are what it reads besides.
     ``base`` is the image that the result stands on, None for a plain Ubuntu. ``needs_project``
     says whether the project itself is installed. ``envbuild`` is the requirement of the doctor.
     """
@@ -43,7 +43,8 @@ class DockerSource:
     lock: TargetLock
     script: str
     envbuild: str
-    files: tuple[str, ...] = field(default=())
+    files: tuple[str, ...]
+    folders: tuple[str, ...] = ()
     base: str | None = None
     needs_project: bool = False
     options: tuple[str, ...] = ()
@@ -86,8 +87,9 @@ def render_dockerfile(source: DockerSource) -> str:
         "#",
         comment(f"docker build -f scripts/Dockerfile.{source.plan.target} -t NAME ."),
         "# Build arguments: REGISTRY (a mirror of Docker Hub, with a slash at its end), UV_IMAGE,",
-        "# BASE_IMAGE, BUILD_IMAGE, ENVBUILD (the requirement that brings the doctor), and",
-        "# ENVBUILD_ALLOW_UNHASHED=1 where the lock lacks hashes and that is accepted.",
+        "# BASE_IMAGE, BUILD_IMAGE, BUILD_PACKAGES (of apt, for what is compiled), ENVBUILD (the",
+        "# requirement that brings the doctor), and ENVBUILD_ALLOW_UNHASHED=1 where the lock lacks",
+        "# hashes and that is accepted.",
     ]
     for stage in (_arguments, _build, _runtime):
         lines += ["", *stage(source)]
@@ -122,16 +124,18 @@ def _build(source: DockerSource) -> Iterator[str]:
         packages += " g++"
     if plan.needs.git:
         packages += " git"
-    yield from _packages(packages)
+    yield "ARG BUILD_PACKAGES="
+    yield from _packages(f"{packages} $BUILD_PACKAGES")
     yield "COPY --from=uv /uv /usr/local/bin/uv"
     yield "# Python comes from uv too: the same build of it on every base image."
     yield f"ENV UV_PYTHON_INSTALL_DIR={PYTHONS} UV_PYTHON_PREFERENCE=only-managed"
     yield "ENV UV_LINK_MODE=copy"
     yield "WORKDIR /app"
     yield "# What the install reads and nothing else: a change of the source builds nothing anew."
-    for path in source.files:
-        yield _copy(path)
-    yield _copy(source.script)
+    for path in (*source.files, source.script):
+        yield _copy(path, path.rpartition("/")[0])
+    for path in source.folders:
+        yield _copy(path, path)
     yield "ARG ENVBUILD_ALLOW_UNHASHED="
     yield from _install(source, "--no-install-project" if source.needs_project else "")
     if source.needs_project:
@@ -139,10 +143,8 @@ def _build(source: DockerSource) -> Iterator[str]:
         yield from _install(source, "")
 
 
-def _copy(path: str) -> str:
-    folder = path.rpartition("/")[0]
-    is_folder = "." not in path.rpartition("/")[2]
-    goal = f"./{path if is_folder else folder}".rstrip("/") + "/"
+def _copy(path: str, folder: str) -> str:
+    goal = f"./{folder}".rstrip("/") + "/"
     return f"COPY {json.dumps([path, goal], ensure_ascii=False)}"
 
 
@@ -196,10 +198,8 @@ def render_ignore(source: DockerSource) -> str:
         "**/__pycache__",
         "**/*.egg-info",
         "**/.*_cache",
-        "**/build",
-        "**/*.so",
         "**/.env",
         "**/.netrc",
     )
-    wanted = [normpath(path) for path in (*source.files, source.script)]
+    wanted = [normpath(path) for path in (*source.files, *source.folders, source.script)]
     return identified("\n".join([*header, *kept_out, *(f"!{path}" for path in wanted)]) + "\n")
