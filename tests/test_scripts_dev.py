@@ -31,7 +31,7 @@ esac
 """
 UV = r"""#!/bin/sh
 printf 'uv %s\n' "$*" >>"$CALLS"
-printf 'noise of uv\n' >&2
+printf 'noise of uv %s\n' "${UV_FAILS:-}" >&2
 [ -z "${UV_FAILS:-}" ] || exit 1
 for name in envbuild nox; do
     cp "$TOOL" "$(dirname "$0")/$name"
@@ -175,6 +175,12 @@ def test_a_set_up_that_failed_says_why_and_is_done_again(ready: Checkout) -> Non
     assert "noise of uv" in done.stderr
     assert "noise of pip" not in done.stderr
     assert ready.run("lock").returncode == 0
+
+
+def test_an_unknown_certificate_has_a_hint_of_its_own(ready: Checkout) -> None:
+    done = ready.run("lock", UV_FAILS="invalid peer certificate: UnknownIssuer")
+    assert done.returncode == 3
+    assert "export SSL_CERT_FILE=" in done.stderr
 
 
 def test_without_arguments_it_says_what_it_is_for(checkout: Checkout) -> None:
