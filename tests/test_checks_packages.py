@@ -13,7 +13,7 @@ from envbuild.checks.companions import wrong_companions
 from envbuild.checks.compiledparts import conda_mkl, hollow, numpy_abi
 from envbuild.checks.cudamix import cuda_mix
 from envbuild.checks.files import RULES as FILES
-from envbuild.checks.packagedata import compiled_parts, numpy2_releases, same_imports
+from envbuild.checks.packagedata import compiled_parts, ended, numpy2_releases, same_imports
 from envbuild.checks.packages import RULES
 from envbuild.checks.requirements import unmet_requirements
 from envbuild.checks.rule import Judged, Skipped, judge
@@ -580,11 +580,24 @@ def test_a_thousand_distributions_are_judged_at_once() -> None:
     assert time.perf_counter() - started < 2
 
 
+@pytest.mark.parametrize("package", ["torchtext 0.18.0", "vllm-flash-attn 2.6.2"])
+def test_a_package_that_is_released_no_more_is_not_looked_for(package: str) -> None:
+    one_of_old = dist(package, requires=("torch==2.4.0",))
+    installed = env(dist("torch 2.8.0"), one_of_old, torch="2.8.0+cu128")
+    finding = one(wrong_companions, installed)
+    (fix,) = finding.fixes
+    assert isinstance(fix, Manual)
+    assert "no-binary" not in fix.text
+    assert f"{one_of_old.version}, the last release, is for torch 2." in fix.text
+    assert finding.hint is None
+
+
 def test_the_tables_have_sources_and_no_name_twice() -> None:
     names = [part.name for part in compiled_parts()]
     assert len(names) == len(set(names))
     assert all(part.source and part.how and part.parts for part in compiled_parts())
     assert all(source for _, _, source in numpy2_releases())
+    assert all(one.source for one in ended().values())
     assert all(group.source and len(group.names) > 1 for group in same_imports())
 
 

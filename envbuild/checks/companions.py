@@ -24,7 +24,9 @@ from envbuild.ports import Facts
 if TYPE_CHECKING:
     from envbuild.model.installed import Distribution
 
-_PINNED = frozenset({"torchvision", "torchaudio", "torchtext", "xformers", "torchcodec"})
+_PINNED = frozenset(
+    {"torchvision", "torchaudio", "torchtext", "xformers", "torchcodec", "vllm-flash-attn"}
+)
 # torchaudio compares torch's CUDA version with its own, minor and all, when it is imported; it
 # has had no CUDA part since 2.9 (pytorch/audio:src/torchaudio/_extension/utils.py).
 _LAST_STRICT_AUDIO = (2, 8)

@@ -81,6 +81,23 @@ def _compiled(row: dict[str, Any]) -> CompiledPart:
     )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ended:
+    """The last release of a package that is compiled against torch; ``instead`` is a sentence."""
+
+    last: str
+    torch: str
+    instead: str
+    source: str
+
+
+@cache
+def ended() -> dict[str, Ended]:
+    """Return the packages of which no release for a newer torch will come, by name."""
+    rows = (dict(row) for row in table("packages")["ended"])
+    return {row.pop("name"): Ended(**row) for row in rows}
+
+
 @cache
 def numpy2_releases() -> tuple[tuple[str, str, str], ...]:
     """Return packages with the first release compiled against numpy 2, and who says so."""

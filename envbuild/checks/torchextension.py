@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from envbuild.model.links import ImportsOf, MissingSymbol
 
 _ABI = {"old": "the old C++ ABI (before cxx11)", "new": "the new C++ ABI (cxx11)"}
+_LONG = 80
 # PyPI's wheels of torch use the new ABI from this release on.
 _NEW_ABI_SINCE = (2, 7)
 
@@ -127,7 +128,9 @@ def _why(
 
 def _shown(name: str) -> str:
     words = readable(name)
-    return f"{name} ({words})" if words and "::" in words else name
+    if not words or "::" not in words:
+        return name
+    return f"{name if len(name) <= _LONG else name[:_LONG] + '…'} ({words})"
 
 
 def _span(minors: tuple[str, ...]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envbuild.checks.owners import torch_cuda, torch_label, torch_public
+from envbuild.checks.packagedata import ended
 from envbuild.core.pairing import pairs
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.fix import Install, Manual
@@ -57,11 +58,15 @@ def matching(one: Distribution, installed: Installed, facts: Facts) -> Fix | Non
         return _pyg(one.name, public, installed)
     if one.name == "flash-attn":
         return _flash_attn(public, installed, facts)
-    for pairing in facts.pairings(one.name):
+    return _listed(one.name, public, installed, facts)
+
+
+def _listed(name: str, public: str, installed: Installed, facts: Facts) -> Fix | None:
+    for pairing in facts.pairings(name):
         if _admits(pairing.torch, public):
-            index = cuda_index(installed) if one.name == "torchcodec" else None
-            return Install(requirements=(f"{one.name}=={pairing.version}",), index=index)
-    return None
+            index = cuda_index(installed) if name == "torchcodec" else None
+            return Install(requirements=(f"{name}=={pairing.version}",), index=index)
+    return _ended(name, installed) if name in ended() else None
 
 
 def _admits(specifier: str, public: str) -> bool:
@@ -93,6 +98,16 @@ def _pyg(name: str, public: str, installed: Installed) -> Fix:
         return Manual(text=f"install {name} from {page}")
     local = f"pt{minor[0]}{minor[1]}{tag}"
     return Install(requirements=(f"{name}=={release}+{local}",), find_links=page)
+
+
+def _ended(name: str, installed: Installed) -> Fix:
+    known = ended()[name]
+    return Manual(
+        text=(
+            f"no {name} is made for {torch_label(installed)}: {known.last}, the last release, is"
+            f" for torch {known.torch}\nremove it, and what imports it; {known.instead}"
+        )
+    )
 
 
 def _flash_attn(public: str, installed: Installed, facts: Facts) -> Fix:

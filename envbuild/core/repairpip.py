@@ -65,7 +65,8 @@ def install_steps(
         groups.setdefault(options, []).append((one.name, one.requirement))
     for options, wanted in sorted(groups.items()):
         names = tuple(name for name, _ in wanted)
-        again = [word for name in names for word in ("--reinstall-package", name)]
+        there = [name for name in names if installed.find(name) is not None]
+        again = [word for name in there for word in ("--reinstall-package", name)]
         texts = [text for _, text in wanted]
         yield RepairStep(
             reason=f"install {', '.join(f'`{text}`' for text in texts)}{_codes(names, wish)}",
