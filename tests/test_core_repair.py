@@ -162,7 +162,7 @@ def test_installs_keep_to_their_index() -> None:
     assert [line.partition("/bin/python ")[2] for line in found] == [
         "--reinstall-package numpy numpy<2",
         "torch-scatter --find-links https://data.pyg.org/x.html",
-        f"torchvision==0.22.0+cu128 --index {url}",
+        f"--reinstall-package torchvision torchvision==0.22.0+cu128 --index {url}",
     ]
 
 
