@@ -370,6 +370,13 @@ def test_no_ffmpeg_is_no_mismatch_and_torchcodec_cannot_be_imported() -> None:
     assert found(other_torch, *facts) == []
 
 
+def test_a_torchcodec_with_a_library_for_images_does_without_ffmpeg() -> None:
+    core = "torchcodec/libtorchcodec_core9.so"
+    codec = dist("torchcodec 0.17.0", core, "torchcodec/libtorchcodec_image.so")
+    links = Links(libraries=(library(core, "libavutil.so.61", optional=True),))
+    assert one(missing_library, env(codec), owned(codec), links).severity is Severity.NOTE
+
+
 def test_torchaudio_does_without_ffmpeg() -> None:
     path = "torio/lib/libtorio_ffmpeg4.so"
     audio = dist("torchaudio 2.8.0", path)

@@ -21,12 +21,14 @@ _VARIANT = {
     "torchcodec": re.compile(r"torchcodec/libtorchcodec_core\d+\.so"),
     "torchaudio": re.compile(r"(?:torio|torchaudio)/lib/libtor(?:io|chaudio)_ffmpeg\d*\.so"),
 }
+_FOR_IMAGES = "torchcodec/libtorchcodec_image.so"
 
 
 def without_ffmpeg(owners: Owners, links: Links) -> Iterator[Finding]:
     """Find the packages none of whose FFmpeg variants can be loaded.
 
-    torchcodec opens one as it is imported; torchaudio does without, but for some formats.
+    torchcodec before 0.16 opens one as it is imported. A newer one, which has a library for
+    images, and torchaudio do without, but for some formats.
     """
     lacking = {one.path for one in links.libraries if _LIBRARY.fullmatch(one.library)}
     for name, pattern in _VARIANT.items():
@@ -36,7 +38,7 @@ def without_ffmpeg(owners: Owners, links: Links) -> Iterator[Finding]:
             continue
         variants = {f"{one.site}/{e.path}" for e in record if pattern.fullmatch(e.path)}
         if variants and variants <= lacking:
-            fatal = name == "torchcodec"
+            fatal = name == "torchcodec" and not any(e.path == _FOR_IMAGES for e in record)
             what = f"without which `import {name}` fails" if fatal else "which some formats need"
             yield Finding(
                 code="EB304",

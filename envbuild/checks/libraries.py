@@ -102,7 +102,7 @@ def missing_library(installed: Installed, ownership: Ownership, links: Links) ->
     **What it finds.** Each library that a wheel is meant to bring and that nothing satisfies,
     the package that brings it, and whether that package is installed. Libraries that only some
     uses need (the driver's `libcuda.so.1`, MPI, RDMA) are not reported. No FFmpeg is a warning
-    for torchcodec, which opens it when it is imported, and a note for torchaudio.
+    for torchcodec before 0.16, which opens it when it is imported, and else a note.
 
     **Why it matters.** `libcusparseLt.so.0: cannot open shared object file` on `import torch`.
     The file often went with another package that owned the same path: metadata still lists it.
