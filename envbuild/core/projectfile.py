@@ -22,6 +22,7 @@ from envbuild.core.requirements import (
 from envbuild.core.targettable import TARGET_KEYS, targets_of
 from envbuild.core.tomlpositions import toml_positions
 from envbuild.core.uvhazards import hazards_of, uv_cutoff
+from envbuild.core.uvshape import check_uv
 from envbuild.errors import InputError
 from envbuild.model.project import Layer, Project
 
@@ -144,10 +145,12 @@ class _Reader:
         self._document = document
         self._problems = problems
         self._project = root.table("project")
-        self._table = root.table("tool").table("envbuild")
+        self._tool = root.table("tool")
+        self._table = self._tool.table("envbuild")
 
     def project(self, text: str, texts: Mapping[str, str], environ: Mapping[str, str]) -> Project:
         self._table.only(TOP_KEYS)
+        check_uv(self._tool)
         layer = self._table.choice("layer", Layer, Layer.PROJECT)
         files = self._files(layer, texts)
         self._check_source(layer, files)

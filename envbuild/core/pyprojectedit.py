@@ -120,12 +120,9 @@ def _plain(item: Any) -> object:  # noqa: ANN401
 
 def _edit_lists(uv: Settings, settings: UvSettings, coupled: Collection[str]) -> None:
     _set_list(uv, "environments", settings.environments, owned=lambda _: True)
-    wanted = settings.constraints
-    pinned = _names(coupled, is_pin)
-    _set_list(
-        uv, "constraint-dependencies", wanted, owned=lambda entry: entry in wanted or pinned(entry)
-    )
-    dropped = _names(coupled)
+    wanted, dropped, pinned = settings.constraints, _names(coupled), _names(coupled, is_pin)
+    owned = lambda entry: entry in wanted or pinned(entry)  # noqa: E731
+    _set_list(uv, "constraint-dependencies", wanted, owned=owned)
     _set_list(
         uv,
         "override-dependencies",
