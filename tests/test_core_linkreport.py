@@ -384,6 +384,15 @@ def test_a_broken_module_is_named_and_a_linker_script_is_not() -> None:
     )
 
 
+def test_a_file_of_zeros_is_named_although_nothing_is_linked_to_it() -> None:
+    image = with_torch()
+    path = f"{TORCH}/lib/libtorch_cuda_linalg.so"
+    image.files[path] = bytes(4096)
+    assert [(one.path, one.reason) for one in image.judge().broken] == [
+        (path, "the file begins with zeros, wanted an ELF file")
+    ]
+
+
 def test_what_a_cut_library_of_torch_defines_is_no_further_finding() -> None:
     image = with_torch()
     image.add(

@@ -126,7 +126,8 @@ def broken_binary(installed: Installed, ownership: Ownership, links: Links) -> I
     """A file that would be loaded is cut short, empty or damaged.
 
     **What it finds.** Shared objects that are needed or imported and whose tables cannot be
-    read: the file ends before them, or it is no shared object at all.
+    read: the file ends before them, or it is no shared object at all; and every file that
+    begins with zeros, as a crash leaves it.
 
     **Why it matters.** `file too short` or `invalid ELF header` on import. The usual causes are a
     full disk during the installation, an interrupted copy, and a Git LFS pointer in the place of

@@ -20,6 +20,10 @@ class ForeignElfError(ElfError):
     """The file is for another machine: a loader passes over it, whatever else is in it."""
 
 
+class BlankElfError(ElfError):
+    """The file holds zeros where its head belongs: nobody ships such a file."""
+
+
 class Bytes(Protocol):
     """A file, read in pieces."""
 

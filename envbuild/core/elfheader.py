@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import ElfError, ForeignElfError
+from envbuild.core.elfbytes import BlankElfError, ElfError, ForeignElfError
 
 if TYPE_CHECKING:
     from envbuild.core.elfbytes import Bytes, Window
@@ -90,6 +90,8 @@ def parse_kind(data: Bytes) -> Kind:
     ident = data.read(0, _IDENT + 4)
     if not ident:
         raise ElfError("the file is empty, wanted an ELF file")
+    if not any(ident):
+        raise BlankElfError("the file begins with zeros, wanted an ELF file")
     if ident[:4] != b"\x7fELF":
         raise ElfError("the file has no ELF header")
     if len(ident) < _IDENT + 4 or ident[4] not in _BITS or ident[5] not in _ORDERS:

@@ -138,10 +138,13 @@ def _merged(
 
 
 def _matters(path: str, process: Process, scopes: Scopes, *, tag: str) -> bool:
-    """Say whether a broken file would be opened: it is needed, or an extension module."""
+    """Say whether a broken file would be opened: it is needed, or an extension module.
+
+    A file of zeros always matters. What else is no shared object may be a linker script.
+    """
     machine = process.loader.search.machine
     name = posixpath.basename(path)
-    if is_extension_name(name, tag=tag, machine=machine):
+    if path in process.loader.blank or is_extension_name(name, tag=tag, machine=machine):
         return True
     if path in process.loader.foreign:
         return False

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import ElfError, ForeignElfError
+from envbuild.core.elfbytes import BlankElfError, ElfError, ForeignElfError
 from envbuild.core.loadersearch import PRELOAD, RPATH, Module
 from envbuild.model.links import BrokenBinary, LoadedLibrary
 
@@ -48,7 +48,8 @@ class Closure:
 class Loader:
     """Opens and finds objects, each once; keeps what it came across.
 
-    ``broken`` also holds the objects of other machines, whose paths are ``foreign``.
+    ``broken`` also holds the objects of other machines, whose paths are ``foreign``, and those
+    of zeros, whose paths are ``blank``.
     ``fallback`` names a file of the environment for a library the loader does not find.
     """
 
@@ -58,6 +59,7 @@ class Loader:
     loaded: dict[tuple[str, str], LoadedLibrary] = field(default_factory=dict)
     broken: dict[str, BrokenBinary] = field(default_factory=dict)
     foreign: set[str] = field(default_factory=set)
+    blank: set[str] = field(default_factory=set)
     _modules: dict[str, Module | None] = field(default_factory=dict)
 
     def module(self, path: str) -> Module | None:
@@ -77,6 +79,8 @@ class Loader:
             self.note_broken(path, str(error))
             if isinstance(error, ForeignElfError):
                 self.foreign.add(path)
+            if isinstance(error, BlankElfError):
+                self.blank.add(path)
             return None
         if elf is None:
             return None
