@@ -245,9 +245,12 @@ class Installer(Protocol):
 class Builder(Protocol):
     """Compiles the packages that no index serves."""
 
-    def ensure(self, step: Compile, common: tuple[Variable, ...], *, may_build: bool) -> str:
+    def ensure(
+        self, step: Compile, common: tuple[Variable, ...], *, may_build: bool, again: bool
+    ) -> str:
         """Have a package installed as it would be built now; ``common`` holds for every build.
 
+        ``again`` is True where files of it are gone, so that it is not kept as it is.
         Returns ``kept``, ``cached``, ``built``, or ``left out`` where it may not be built.
         """
         ...

@@ -49,7 +49,7 @@ def sync_really(
         return SourceBuilder(
             aim=aim,
             project=project,
-            uv=installer.uv,
+            environment=installer,
             cache=WheelCache(default_directory(environ)),
             environ=environ,
             reporter=reporter,

@@ -153,7 +153,12 @@ def _install(
         builds = tuple(
             BuildOutcome(
                 project=step.build.project,
-                outcome=builder.ensure(step, plan.variables, may_build=options.build),
+                outcome=builder.ensure(
+                    step,
+                    plan.variables,
+                    may_build=options.build,
+                    again=step.build.project in broken,
+                ),
             )
             for step in _compile_steps(plan)
         )

@@ -62,7 +62,12 @@ def choose_toolkit(host: Host, aim: BuildAim) -> Toolkit | None:
     fitting = [
         one for one in with_nvcc if one.version is not None and not nvcc_refusals(one.version, aim)
     ]
-    return min(fitting, key=lambda one: one.version != cuda, default=next(iter(with_nvcc), None))
+    # An nvcc on PATH may be a link to a toolkit that lies elsewhere, with its headers.
+    return min(
+        fitting,
+        key=lambda one: (one.version != cuda, one.how == "PATH"),
+        default=next(iter(with_nvcc), None),
+    )
 
 
 def refuse_machine(host: Host, tools: BuildTools, aim: BuildAim, *, project: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MARKER = ".envbuild-sync"
 """Lies in the environment while it is worked on."""
 
+_LONGEST = 120
+
 
 class VenvInstaller:
     """The environment of a project; see `envbuild.ports.Installer`."""
@@ -33,7 +36,7 @@ class VenvInstaller:
         self, *, project: Path, venv: Path, environ: Mapping[str, str], offline: bool = False
     ) -> None:
         self._venv = venv
-        self._environ = environ
+        self._seen: Installed | None = None
         self.uv = UvCommand(project=project, venv=venv, environ=environ, offline=offline)
 
     def make_environment(self, python: str) -> bool:
@@ -59,6 +62,7 @@ class VenvInstaller:
             raise WorldError(f"`{self._venv}` cannot be written: {error.strerror}") from None
         try:
             _lock(handle, self._venv)
+            _wait_for_uv(self._venv / ".lock")
             yield broken_off
             with suppress(OSError):
                 path.unlink()
@@ -66,8 +70,14 @@ class VenvInstaller:
             os.close(handle)
 
     def installed(self) -> Installed:
-        """Read what is in the environment."""
-        return read_environment(str(self._venv), environ={})
+        """Read what is in the environment; asked again it is read again only after a change."""
+        if self._seen is None:
+            self._seen = read_environment(str(self._venv), environ={})
+        return self._seen
+
+    def forget(self) -> None:
+        """Note that the environment was changed."""
+        self._seen = None
 
     def mend(self, *, broken_off: bool) -> tuple[str, ...]:
         """Clear away what is half there, and return the packages to be installed again."""
@@ -76,6 +86,7 @@ class VenvInstaller:
         installed = self.installed()
         if broken_off:
             remove_strays(installed)
+            self.forget()
         return broken_names(installed)
 
     def install_lock(self, step: InstallLock, *, reinstall: tuple[str, ...]) -> tuple[str, ...]:
@@ -95,6 +106,7 @@ class VenvInstaller:
                     one.startswith("- ") and changed_name(one) in built for one in changes
                 ):
                     return ()
+            self.forget()
             done = self.uv.run(*words, *again, config=folder)
         return changes_in(done.stderr)
 
@@ -122,3 +134,27 @@ def _lock(handle: int, venv: Path) -> None:
         raise WorldError(
             f"another `envbuild sync` is at work in `{venv}`", hint="wait until it has ended"
         ) from None
+
+
+def _wait_for_uv(path: Path) -> None:
+    """Wait for a uv that outlived the run that started it; it holds this lock while it works."""
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except OSError:
+        return
+    try:
+        for _ in range(_LONGEST * 20):
+            if _is_free(handle):
+                return
+            time.sleep(0.05)
+    finally:
+        os.close(handle)
+    raise WorldError(f"another uv is at work on `{path.parent}`", hint="wait until it has ended")
+
+
+def _is_free(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

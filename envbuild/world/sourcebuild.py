@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING
 from envbuild.core.buildcheck import BuiltFor, judge_build, source_kinds
 from envbuild.core.buildkey import BuildInputs, build_key
 from envbuild.core.buildsetting import build_variables, refuse_machine, tools_of
+from envbuild.core.redact import redact_text
 from envbuild.errors import RefusedError, WorldError
 from envbuild.model.cuda import ComputeCapability
 from envbuild.world.buildcheck import read_built
 from envbuild.world.buildsource import SourceFetcher, source_identity, source_names
-from envbuild.world.environment import read_environment
 from envbuild.world.host import read_host
 from envbuild.world.interrupts import scratch_folder
 from envbuild.world.rootfs import Root
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from envbuild.core.buildsetting import BuildTools
     from envbuild.core.buildwords import BuildAim
     from envbuild.model.host import Host
-    from envbuild.model.installed import Installed
     from envbuild.model.plan import Compile, Variable
     from envbuild.ports import Reporter
-    from envbuild.world.uvcommand import UvCommand
+    from envbuild.world.install import VenvInstaller
     from envbuild.world.wheelcache import WheelCache
 
-_TAIL = 40
+_TAIL = 15
+_MOST_ERRORS = 10
+_ERROR = re.compile(r"\b(?:fatal )?error\b|Killed|No module named", re.IGNORECASE)
 _MISLEADING = ("PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX", "VIRTUAL_ENV")
 
 
@@ -54,24 +56,27 @@ class SourceBuilder:
         *,
         aim: BuildAim,
         project: Path,
-        uv: UvCommand,
+        environment: VenvInstaller,
         cache: WheelCache,
         environ: Mapping[str, str],
         reporter: Reporter,
     ) -> None:
-        self._aim, self._project, self._uv, self._cache = aim, project, uv, cache
+        self._aim, self._project, self._cache = aim, project, cache
+        self._environment, self._uv = environment, environment.uv
         self._environ = {k: v for k, v in environ.items() if k not in _MISLEADING}
         self._reporter = reporter
 
-    def ensure(self, step: Compile, common: tuple[Variable, ...], *, may_build: bool) -> str:
+    def ensure(
+        self, step: Compile, common: tuple[Variable, ...], *, may_build: bool, again: bool = False
+    ) -> str:
         """Have a package installed as it would be built now.
 
         Returns ``kept``, ``cached``, ``built``, or ``left out`` where it may not be built.
         Raises RefusedError where what was built is not sound, WorldError where it cannot be.
         """
         prepared = self._prepared(step, common)
-        one = self._installed().find(step.build.project)
-        if one is not None and key_of(one.origin) == prepared.key:
+        one = self._environment.installed().find(step.build.project)
+        if one is not None and not again and key_of(one.origin) == prepared.key:
             return "kept"
         wheel = self._cache.load(prepared.key)
         if wheel is not None:
@@ -85,19 +90,16 @@ class SourceBuilder:
 
     @cached_property
     def _host(self) -> Host:
-        return read_host(environ=self._environ, installed=self._installed())
+        return read_host(environ=self._environ, installed=self._environment.installed())
 
     @cached_property
     def _tools(self) -> BuildTools:
         return tools_of(self._host, self._aim)
 
-    def _installed(self) -> Installed:
-        return read_environment(str(Path(self._uv.python).parent.parent), environ={})
-
     def _prepared(self, step: Compile, common: tuple[Variable, ...]) -> _Prepared:
         tools = self._tools
         variables = build_variables(step, common, host=self._host, tools=tools)
-        installed = self._installed()
+        installed = self._environment.installed()
         torch = installed.torch
         inputs = BuildInputs(
             project=step.build.project,
@@ -132,15 +134,23 @@ class SourceBuilder:
         words += ["--python", self._uv.python, str(source)]
         done = self._uv.attempt(*words, extra=self._told(prepared, scratch))
         if done.returncode != 0:
-            lines = f"{done.stdout}\n{done.stderr}".strip().splitlines()
-            raise WorldError(
-                f"`{name}` could not be built:\n" + "\n".join(lines[-_TAIL:]),
-                hint="`envbuild doctor --build` says what this machine lacks for a build",
-            )
+            raise self._failure(name, redact_text(f"{done.stdout}\n{done.stderr}".strip()))
         wheels = sorted(out.glob("*.whl"))
         if len(wheels) != 1:
             raise WorldError(f"the build of `{name}` left {len(wheels)} wheels, wanted one")
         return wheels[0]
+
+    def _failure(self, name: str, said: str) -> WorldError:
+        """Show the first errors and the end; a compiler's word stands far above Python's last."""
+        lines = said.partition("\n\nhint: ")[0].splitlines()
+        errors = [line for line in lines[:-_TAIL] if _ERROR.search(line)][:_MOST_ERRORS]
+        shown = "\n".join([*errors, *lines[-_TAIL:]])
+        log = self._cache.save_log(name, f"{said}\n")
+        where = f"\nall of it is in `{log}`" if log else ""
+        return WorldError(
+            f"`{name}` could not be built:\n{shown}{where}",
+            hint="`envbuild doctor --build` says what this machine lacks for a build",
+        )
 
     def _told(self, prepared: _Prepared, scratch: Path) -> dict[str, str]:
         """Return the variables of a build; what it makes on the way stays out of the source."""
@@ -173,9 +183,10 @@ class SourceBuilder:
             "--no-cache",
             str(wheel),
         )
+        self._environment.forget()
 
     def _judge(self, prepared: _Prepared, *, compiled: bool, cuda: bool) -> None:
-        installed = self._installed()
+        installed = self._environment.installed()
         name = prepared.step.build.project
         built = read_built(installed, name, root=Root("/"), environment=self._environ)
         capabilities = (ComputeCapability.parse(one) for one in prepared.step.capabilities)

@@ -111,7 +111,8 @@ class UvCommand:
 
 def changes_in(text: str) -> tuple[str, ...]:
     """Return the changes that uv lists: ``+ torch==2.7.0+cu128``, ``- einops==0.8.1``."""
-    return tuple(f"{sign} {what.strip()}" for sign, what in _CHANGE.findall(text))
+    found = _CHANGE.findall(text)
+    return tuple(f"{sign} {what.partition(' (from ')[0].strip()}" for sign, what in found)
 
 
 def changed_name(change: str) -> str:

@@ -68,6 +68,16 @@ class WheelCache:
         """Remove the wheel of a key."""
         shutil.rmtree(self._folder(key), ignore_errors=True)
 
+    def save_log(self, project: str, text: str) -> Path | None:
+        """Keep what a failed build said; return its place, None where it cannot be written."""
+        path = self._root.parent / "logs" / f"build-{project}.log"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError:
+            return None
+        return path
+
     def _fill(self, folder: Path, wheel: Path) -> None:
         goal = folder / wheel.name
         shutil.copyfile(wheel, goal)

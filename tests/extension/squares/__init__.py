@@ -1,0 +1,1 @@
+"""Squares on the CPU and on the GPU."""
