@@ -26,6 +26,7 @@ from envbuild.catalog.reader import Catalog
 from envbuild.commands.lock import LockOptions, lock
 from envbuild.core.scratch import ROOT
 from envbuild.render.progress import Silent
+from envbuild.world.basereader import DiskBases
 from envbuild.world.projectfiles import ProjectFiles
 from envbuild.world.uv import UvResolver
 
@@ -131,6 +132,7 @@ def _lay_out_plain(project: Path, plain: Path) -> None:
         resolver=recorder,
         files=ProjectFiles(project),
         reporter=Silent(),
+        bases=DiskBases({}),
     )
     if recorder.request is None:
         raise SystemExit("uv was not asked: the example is locked already")

@@ -210,8 +210,23 @@ def _lock_arguments(parser: Parser) -> None:
         metavar="NAME",
         help="let this package move to a newer version (may be repeated); alone: every package",
     )
+    _base_arguments(parser)
     _source_arguments(parser)
     _output_arguments(parser, formats=("text", "json", "github"), explain=True)
+
+
+def _base_arguments(parser: Parser) -> None:
+    base = parser.add_argument_group("the base that a target keeps")
+    base.add_argument(
+        "--base-python",
+        metavar="PYTHON",
+        help="read it anew, from this interpreter",
+    )
+    base.add_argument(
+        "--base-root",
+        metavar="FOLDER",
+        help="read it anew, from this unpacked image; --base-python is then inside it",
+    )
 
 
 def _source_arguments(parser: Parser) -> None:

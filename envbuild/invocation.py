@@ -38,6 +38,8 @@ def lock_options(arguments: argparse.Namespace) -> LockOptions:
         upgrade_packages=tuple(dict.fromkeys(name for name in upgrades if name)),
         offline=arguments.offline,
         allow_unhashed=arguments.allow_unhashed,
+        base_python=arguments.base_python,
+        base_root=arguments.base_root,
     )
 
 

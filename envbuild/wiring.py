@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from envbuild.catalog.reader import Catalog
 from envbuild.commands.lock import lock
 from envbuild.errors import InputError
+from envbuild.world.basereader import DiskBases
 from envbuild.world.projectfiles import ProjectFiles
 from envbuild.world.uv import UvResolver
 
@@ -50,6 +51,7 @@ def lock_report(options: LockOptions, source_choice: str, reporter: Reporter) ->
             resolver=UvResolver(environ=environ),
             files=files,
             reporter=reporter,
+            bases=DiskBases(environ),
         )
 
 

@@ -26,6 +26,7 @@ from envbuild.core.wheeltags import fits
 from envbuild.model.project import IndexUrls
 from envbuild.model.target import Platform, Target
 from envbuild.ports import Reporter
+from envbuild.world.basereader import DiskBases
 from envbuild.world.http import HttpClient
 from envbuild.world.liveindex import LiveIndex
 from envbuild.world.pagecache import PageCache
@@ -211,6 +212,7 @@ class World:
             resolver=UvResolver(environ=self.environ),
             files=ProjectFiles(self.root),
             reporter=Hearing(self.notes),
+            bases=DiskBases(self.environ),
         )
 
     def uv(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:

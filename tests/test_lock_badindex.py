@@ -17,6 +17,7 @@ from lockworld import World, populate, pyproject
 from envbuild.commands.lock import LockOptions, lock
 from envbuild.errors import WorldError
 from envbuild.render.progress import Silent
+from envbuild.world.basereader import DiskBases
 from envbuild.world.http import HttpClient, HttpOptions
 from envbuild.world.liveindex import LiveIndex
 from envbuild.world.pagecache import PageCache
@@ -100,6 +101,7 @@ def lock_quickly(world: World, reporter: Silent | None = None) -> None:
             resolver=UvResolver(environ={**world.environ, **QUICK}),
             files=ProjectFiles(world.root),
             reporter=reporter or Silent(),
+            bases=DiskBases({}),
         )
 
 

@@ -15,6 +15,7 @@ from lockworld import pyproject
 from envbuild.commands.lock import LockOptions, lock
 from envbuild.errors import WorldError
 from envbuild.render.progress import Silent
+from envbuild.world.basereader import DiskBases
 from envbuild.world.projectfiles import ProjectFiles
 from envbuild.world.uv import UvResolver
 
@@ -49,6 +50,7 @@ def fails_with(world: World, binary: Path) -> WorldError:
             resolver=UvResolver(binary, environ={**world.environ, "TMPDIR": str(folder)}),
             files=ProjectFiles(world.root),
             reporter=Silent(),
+            bases=DiskBases({}),
         )
     assert snapshot(world.root) == before
     assert caught.value.hint

@@ -29,6 +29,7 @@ from lockworld import World, populate, pyproject
 from envbuild.commands.lock import LockOptions, lock
 from envbuild.errors import WorldError
 from envbuild.render.progress import Silent
+from envbuild.world.basereader import DiskBases
 from envbuild.world.projectfiles import ProjectFiles
 from envbuild.world.uv import UvResolver
 
@@ -292,6 +293,7 @@ def test_input_that_is_saved_meanwhile_is_not_overwritten(warm: World) -> None:
             resolver=UvResolver(environ=warm.environ),
             files=ProjectFiles(warm.root),
             reporter=Editor(warm),
+            bases=DiskBases({}),
         )
     assert caught.value.hint == "run `envbuild lock` again"
     assert warm.files() == {**before, "pyproject.toml": CHANGED + "# saved meanwhile\n"}

@@ -39,7 +39,7 @@ def base_of(page: IndexPage) -> str:
         case PageKind.FLASH_ATTN:
             head, found, _ = url.partition("/expanded_assets/")
             return head if found else public
-        case PageKind.PYPI:
+        case PageKind.PYPI | PageKind.BASE:
             return public
 
 
@@ -52,7 +52,7 @@ def folder_of(kind: PageKind, key: str) -> str:
             return f"/torch-{key}"
         case PageKind.FLASH_ATTN:
             return f"/download/v{key}"
-        case PageKind.PYPI:
+        case PageKind.PYPI | PageKind.BASE:
             return ""
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from packaging.requirements import Requirement
 
 from envbuild.commands.request import request_for
+from envbuild.core.frozenlock import beside, without_frozen
 from envbuild.core.missingwheels import compiled_instead
 from envbuild.core.pylock import exported_packages
 from envbuild.core.redact import without_credentials
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from envbuild.commands.request import Preferences
     from envbuild.core.scratch import ScratchIndex
     from envbuild.model.finding import Finding
+    from envbuild.model.frozen import Frozen
     from envbuild.model.lock import Pinned
     from envbuild.model.resolution import ResolveRequest
     from envbuild.model.stack import Stack
@@ -96,9 +98,14 @@ class Attempt:
         if wrong:
             reason = "; ".join(f"{finding.message} ({finding.code})" for finding in wrong)
             return Refusal(project=wrong[0].subject, reason=reason)
+        lock = without_frozen(lock, resolution)
         findings += tuple(compiled_instead(resolution.pylock, lock, self.target))
         findings += tuple(withdrawn(resolution))
         return self._finished(self._hashed(lock, requires), findings, resolution, index, requires)
+
+    @property
+    def _frozen(self) -> Frozen | None:
+        return self.locker.bases.get(self.target.name)
 
     def _requirements(self) -> dict[WheelFile, tuple[str, ...]] | Refusal:
         requires: dict[WheelFile, tuple[str, ...]] = {}
@@ -144,7 +151,7 @@ class Attempt:
 
     def _confirms(self, answer: Resolution) -> bool:
         before = self.preferences.before
-        packages = exported_packages(answer.pylock, self.target)
+        packages = beside(self._frozen, exported_packages(answer.pylock, self.target))
         return before is not None and {p.name: p.version for p in packages} == {
             p.name: p.version for p in before.packages
         }
@@ -172,6 +179,8 @@ class Attempt:
             capabilities=tuple(sorted({str(gpu.capability) for gpu in target.gpus})),
             cuda=None if cuda is None else str(cuda),
             builds=self.stack.builds,
+            base=target.base,
+            frozen=self._frozen,
         )
 
     def _hashed(self, lock: TargetLock, requires: Requires) -> TargetLock:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from envbuild.commands.frozen import frozen_bases
 from envbuild.commands.lockfiles import PYPROJECT, changes_of, texts_of
 from envbuild.commands.locktarget import TargetLocker
 from envbuild.commands.workspace import refuse_member
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from envbuild.commands.attempt import LockedTarget
     from envbuild.model.project import Project
     from envbuild.model.target import Target
-    from envbuild.ports import Facts, Files, Reporter, Resolver, WheelSource
+    from envbuild.ports import BaseReader, Facts, Files, Reporter, Resolver, WheelSource
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +32,8 @@ class LockOptions:
     """What the user asked of `envbuild lock`.
 
     ``directory`` holds pyproject.toml. ``targets`` empty means all of them. ``upgrade`` drops
-    every version locked before, ``upgrade_packages`` those of the packages named.
+    every version locked before, ``upgrade_packages`` those of the packages named. ``base_python``
+    and ``base_root`` say where the base of the targets can be read.
     """
 
     directory: Path
@@ -42,12 +44,19 @@ class LockOptions:
     upgrade_packages: tuple[str, ...] = ()
     offline: bool = False
     allow_unhashed: bool = False
+    base_python: str | None = None
+    base_root: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def writes(self) -> bool:
         """Whether files may be written."""
         return not (self.check or self.dry_run)
+
+    @property
+    def names_base(self) -> bool:
+        """Whether the base of the targets is to be read anew."""
+        return self.base_python is not None or self.base_root is not None
 
 
 def lock(
@@ -58,6 +67,7 @@ def lock(
     resolver: Resolver,
     files: Files,
     reporter: Reporter,
+    bases: BaseReader,
 ) -> LockReport:
     """Lock the targets of a project.
 
@@ -81,6 +91,7 @@ def lock(
         resolver=resolver,
         files=files,
         reporter=reporter,
+        bases=frozen_bases(targets, options, files=files, bases=bases, reporter=reporter),
     )
     locked = [locker.lock(target) for target in targets]
     return _concluded(options, project, locked, facts=facts, files=files, source=source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
@@ -23,9 +23,12 @@ from envbuild.providers.impossible import impossible
 from envbuild.providers.solve import solve
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from packaging.requirements import Requirement
 
     from envbuild.commands.attempt import LockedTarget
+    from envbuild.model.frozen import Frozen
     from envbuild.model.project import Project
     from envbuild.model.stack import Stack
     from envbuild.model.target import Target
@@ -38,7 +41,7 @@ class TargetLocker:
     """What every target of one run shares.
 
     ``upgrade`` drops every version locked before, ``upgrade_packages`` those of the packages
-    named.
+    named. ``bases`` is what the base of each target holds that has one.
     """
 
     project: Project
@@ -51,6 +54,7 @@ class TargetLocker:
     resolver: Resolver
     files: Files
     reporter: Reporter
+    bases: Mapping[str, Frozen] = field(default_factory=dict)
 
     def lock(self, target: Target) -> LockedTarget:
         """Lock a target, on the stack locked before where that still fits.
@@ -142,7 +146,14 @@ class TargetLocker:
         return None
 
     def _solutions(self, target: Target, found: tuple[Requirement, ...]) -> Solutions:
-        return solve(self.project, target, source=self.source, facts=self.facts, extra_wanted=found)
+        return solve(
+            self.project,
+            target,
+            source=self.source,
+            facts=self.facts,
+            extra_wanted=found,
+            frozen=self.bases.get(target.name),
+        )
 
     def _preferences(self, target: Target) -> Preferences:
         return Preferences(

@@ -14,7 +14,7 @@ from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page, pytorch_page
 from envbuild.core.jetson import jetson_notes, jetson_reason
 from envbuild.core.targettable import oldest_driver
-from envbuild.core.wanted import accepts
+from envbuild.core.wanted import accepts, asked
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.cuda import CudaVersion
 from envbuild.model.stack import Candidate, Refusal, Rejection
@@ -52,7 +52,7 @@ def candidates(context: Context) -> tuple[tuple[Candidate, ...], tuple[Rejection
     """
     taken: list[Candidate] = []
     rejected: list[Rejection] = []
-    for candidate in (*_index_builds(context), *_pypi_builds(context)):
+    for candidate in _builds(context):
         refusal = _refusal(candidate, context)
         if refusal is None:
             taken.append(candidate)
@@ -61,6 +61,14 @@ def candidates(context: Context) -> tuple[tuple[Candidate, ...], tuple[Rejection
     taken.sort(key=lambda candidate: _order(candidate, context), reverse=True)
     rejected.sort(key=lambda rejection: _order(rejection.candidate, context), reverse=True)
     return tuple(taken), tuple(rejected)
+
+
+def _builds(context: Context) -> Iterator[Candidate]:
+    if context.base_torch is not None:
+        yield context.base_torch
+        return
+    yield from _index_builds(context)
+    yield from _pypi_builds(context)
 
 
 def coverage_notes(candidate: Candidate, context: Context) -> tuple[str, ...]:
@@ -87,6 +95,8 @@ def known_torch_code(
     facts: Facts, torch: WheelFile, cuda: CudaVersion | None, platform: Platform
 ) -> DeviceCode | None:
     """Return the GPU code of a torch wheel: of its build, else of this very file."""
+    if torch.page.kind is PageKind.BASE and not torch.page.key:
+        return None
     build = facts.torch_build(public_of(torch.version), cuda)
     code: DeviceCode | None = None
     if build is not None:
@@ -210,6 +220,10 @@ def _required_cuda(requires: tuple[str, ...]) -> CudaVersion | None:
 
 
 def _refusal(candidate: Candidate, context: Context) -> Refusal | None:
+    if candidate is context.base_torch:
+        refusal = _base_refusal(candidate, context)
+        if refusal is not None:
+            return refusal
     if context.target.is_cpu:
         return None
     if candidate.cuda is None:
@@ -229,8 +243,26 @@ def _refusal(candidate: Candidate, context: Context) -> Refusal | None:
     return Refusal(project="torch", reason=reason, excludes="gpus")
 
 
+def _base_refusal(candidate: Candidate, context: Context) -> Refusal | None:
+    """Return why the torch of a base is not what the target asks for."""
+    target, version = context.target, candidate.torch.version
+    kept = f"the base has {candidate.label}, which is kept"
+    if target.torch is not None and not target.torch.contains(version, prereleases=True):
+        reason = f"{kept}, and `torch` of the target is `{target.torch}`"
+        return Refusal(project="torch", reason=reason, excludes="torch")
+    if not accepts(context.wanted, "torch", version):
+        wanted = asked(context.wanted, "torch")
+        return Refusal(project="torch", reason=f"{kept}, wanted `{wanted}`", excludes=wanted)
+    if not target.is_cpu and candidate.cuda and not cuda_allowed(candidate.cuda, context):
+        reason = f"{kept}, and `cuda` or `driver` of the target exclude CUDA {candidate.cuda}"
+        return Refusal(project="torch", reason=reason, excludes="cuda")
+    return None
+
+
 def _without_cuda(candidate: Candidate, context: Context) -> str:
     platform = context.target.platform
+    if candidate is context.base_torch:
+        return f"{candidate.label} has no code for GPUs"
     if platform is Platform.LINUX_AARCH64:
         return f"torch {candidate.public} from PyPI is a CPU build on {platform.value}"
     return f"it is not known with which CUDA torch {candidate.public} from PyPI was built"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from envbuild.core.frozen import base_candidate, frozen_pins
 from envbuild.core.wanted import optional_for, wanted_for
 from envbuild.core.wheeltags import best_by_version, local_of
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from envbuild.core.wanted import Wanted
+    from envbuild.model.frozen import Frozen
     from envbuild.model.project import BuildSpec, IndexUrls, Project
+    from envbuild.model.stack import Candidate, IndexPin
     from envbuild.model.target import Target
     from envbuild.model.wheel import IndexPage, WheelFile
     from envbuild.ports import Facts, WheelSource
@@ -27,6 +30,9 @@ class Context:
     """The inputs of one solve; ``wanted`` and ``builds`` are keyed by canonical name.
 
     ``optional`` is what uv.lock holds besides the target's set: it never rules a build out.
+    ``frozen`` pins what a base already holds, and ``base_torch`` is the torch among it; then no
+    other is a candidate, and no provider is asked for what is frozen. ``unversioned`` is in the
+    base too, and no pin can name it.
     """
 
     target: Target
@@ -36,6 +42,9 @@ class Context:
     source: WheelSource
     facts: Facts
     optional: Wanted = field(default_factory=dict)
+    frozen: Mapping[str, IndexPin] = field(default_factory=dict)
+    base_torch: Candidate | None = None
+    unversioned: tuple[str, ...] = ()
 
 
 def context_for(
@@ -45,6 +54,7 @@ def context_for(
     source: WheelSource,
     facts: Facts,
     extra: Iterable[Requirement] = (),
+    frozen: Frozen | None = None,
 ) -> Context:
     """Return the context of a project on one of its targets."""
     return Context(
@@ -55,6 +65,11 @@ def context_for(
         source=source,
         facts=facts,
         optional=optional_for(project, target),
+        frozen={}
+        if frozen is None
+        else {pin.project: pin for pin in frozen_pins(frozen, project=project.name)},
+        base_torch=None if frozen is None else base_candidate(frozen),
+        unversioned=() if frozen is None else frozen.unversioned,
     )
 
 

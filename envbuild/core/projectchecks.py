@@ -163,3 +163,18 @@ def check_builds(
             " envbuild compiles it after the install",
             hint=f"remove `{build.name}` from {declared.where}",
         )
+
+
+def check_layer(tables: Fields, targets: tuple[Target, ...]) -> None:
+    """Check that no target of the layer `project` is locked around a base.
+
+    uv.lock knows of no base: `uv run` would install what is in it once more.
+    """
+    for target in targets:
+        if target.is_frozen:
+            tables.problem(
+                target.name,
+                "base" if target.base is not None else "base-python",
+                message="found a base that is kept in layer `project`, wanted layer `pip`",
+                hint='layer = "pip" in `[tool.envbuild]`',
+            )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from envbuild.core.buildtable import BUILD_KEYS, INDEX_KEYS, builds_of, indexes_of
 from envbuild.core.doctortable import DOCTOR_KEYS
 from envbuild.core.fields import Fields, Problems, listed, nearest, shown
-from envbuild.core.projectchecks import check_builds, check_python, check_torch
+from envbuild.core.projectchecks import check_builds, check_layer, check_python, check_torch
 from envbuild.core.requirements import (
     declared_names,
     file_requirements,
@@ -158,6 +158,8 @@ class _Reader:
         from_files, notes = file_requirements(files, texts, self._problems)
         requirements = (*declared, *from_files)
         targets = self._targets(requirements)
+        if layer is Layer.PROJECT:
+            check_layer(self._table.table("targets"), targets)
         builds = builds_of(self._table.table("build"))
         check_builds(self._table.table("build"), builds, requirements)
         indexes = indexes_of(self._table.table("indexes"), environ)

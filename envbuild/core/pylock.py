@@ -14,11 +14,12 @@ import tomlkit
 from packaging.pylock import Pylock, PylockValidationError
 from packaging.utils import parse_sdist_filename, parse_wheel_filename
 
+from envbuild.core.frozen import read_frozen
+from envbuild.core.locktable import lock_table, read_builds
 from envbuild.core.uvsettings import environment_marker
 from envbuild.core.wheeltags import fits
 from envbuild.errors import InputError, RefusedError, WorldError
 from envbuild.model.lock import Artifact, Pinned, TargetLock
-from envbuild.model.stack import SourceBuild
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from packaging.pylock import Package, PackageArchive, PackageSdist, PackageWheel
 
     from envbuild.model.target import Target
-
-_WHERE = ("version", "path", "git", "url", "sha256")
 
 
 def parse_pylock(text: str, *, path: str) -> Pylock:
@@ -167,7 +166,7 @@ def render_pylock(lock: TargetLock, target: Target) -> str:
     for package in lock.packages:
         if package.hashed:
             lines += ["", "[[packages]]", *_package_lines(package)]
-    return "\n".join(lines) + "\n\n" + tomlkit.dumps({"tool": {"envbuild": _envbuild_table(lock)}})
+    return "\n".join(lines) + "\n\n" + tomlkit.dumps({"tool": {"envbuild": lock_table(lock)}})
 
 
 def _text(value: str) -> str:
@@ -202,31 +201,6 @@ def _file(artifact: Artifact) -> str:
         parts.append(f"size = {artifact.size}")
     parts.append(f"hashes = {{ sha256 = {_text(artifact.sha256 or '')} }}")
     return f"{{ {', '.join(parts)} }}"
-
-
-def _envbuild_table(lock: TargetLock) -> dict[str, Any]:
-    table: dict[str, Any] = {
-        "target": lock.target,
-        "platform": lock.platform,
-        "gpus": list(lock.gpus),
-        "capabilities": list(lock.capabilities),
-    }
-    if lock.cuda is not None:
-        table["cuda"] = lock.cuda
-    if lock.unhashed:
-        table["incomplete"] = [f"{package.name}=={package.version}" for package in lock.unhashed]
-        urls = {p.name: p.artifacts[0].url for p in lock.unhashed if p.artifacts}
-        if urls:
-            table["unhashed"] = urls
-    if lock.builds:
-        table["builds"] = [_build_table(build) for build in lock.builds]
-    return table
-
-
-def _build_table(build: SourceBuild) -> dict[str, Any]:
-    where = {key: getattr(build, key) for key in _WHERE}
-    known = {key: value for key, value in where.items() if value is not None}
-    return {"name": build.project, **known, "requires": list(build.requires)}
 
 
 def read_target_lock(text: str, *, path: str) -> TargetLock:
@@ -265,7 +239,9 @@ def _read_lock(lock: Pylock) -> TargetLock:
         gpus=tuple(table.get("gpus", ())),
         capabilities=tuple(table.get("capabilities", ())),
         cuda=table.get("cuda"),
-        builds=tuple(_read_build(build) for build in table.get("builds", ())),
+        builds=read_builds(table),
+        base=table.get("base"),
+        frozen=read_frozen(table),
     )
 
 
@@ -289,8 +265,3 @@ def _read_package(package: Package) -> Pinned:
         artifacts=tuple(artifacts),
         marker=None if package.marker is None else str(package.marker),
     )
-
-
-def _read_build(table: Mapping[str, Any]) -> SourceBuild:
-    where: dict[str, Any] = {key: table.get(key) for key in _WHERE}
-    return SourceBuild(project=table["name"], requires=tuple(table.get("requires", ())), **where)

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from envbuild.core.fields import Fields
     from envbuild.model.target import Gpu
 
-TARGET_KEYS = ("python", "platform", "gpus", "cuda", "torch", "driver", "extras", "groups")
+TARGET_KEYS = (
+    "python",
+    "platform",
+    "gpus",
+    "cuda",
+    "torch",
+    "driver",
+    "extras",
+    "groups",
+    "base",
+    "base-python",
+)
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 CPU = "cpu"
 
@@ -29,6 +40,9 @@ _CUDA_BARE = re.compile(r"(\d{1,2}(?:\.\d)?)(?:\.\d+|\.\*)?")
 _PYTHON_PATCH = re.compile(r"(3\.\d{1,2})\.\d+")
 _RELEASE_PREFIX = re.compile(r"\d+(?:\.\d+)?(?:\.\*)?")
 _DRIVER_BARE = re.compile(r"\d+(?:\.\d+){0,2}")
+_IMAGE = re.compile(
+    r"[a-z0-9][A-Za-z0-9._-]*(?::\d+)?(?:/[A-Za-z0-9._-]+)*(?::[A-Za-z0-9._-]+)?(?:@sha256:[0-9a-f]{64})?"
+)
 _FOREIGN = re.compile(r"win|mac|darwin|osx")
 _PLATFORM_ALIASES: Mapping[str, Platform] = {
     "linux": Platform.LINUX_X86_64,
@@ -78,6 +92,8 @@ def _target(
     driver = _driver(fields)
     chosen_extras = _names(fields, "extras", extras, "extra")
     chosen_groups = _names(fields, "groups", groups, "dependency group")
+    base = _base(fields)
+    base_python = _base_python(fields)
     if python is None:
         return None
     return Target(
@@ -90,6 +106,8 @@ def _target(
         driver=driver,
         extras=chosen_extras,
         groups=chosen_groups,
+        base=base,
+        base_python=base_python,
     )
 
 
@@ -205,6 +223,30 @@ def _driver(fields: Fields) -> SpecifierSet | None:
             message=f"found `{text}`, which names no oldest driver, wanted one like `>=570`",
         )
     return driver
+
+
+def _base(fields: Fields) -> str | None:
+    text = fields.text("base")
+    if text is None or _IMAGE.fullmatch(text):
+        return text
+    fields.problem(
+        "base",
+        message=f"found `{text}`, wanted the reference of an image",
+        hint='base = "nvcr.io/nvidia/pytorch:25.05-py3"; an interpreter is named by `base-python`',
+    )
+    return None
+
+
+def _base_python(fields: Fields) -> str | None:
+    text = fields.text("base-python")
+    if text is None or (text.startswith("/") and text.isprintable()):
+        return text
+    fields.problem(
+        "base-python",
+        message=f"found `{text}`, wanted the absolute path of an interpreter",
+        hint='base-python = "/usr/bin/python3"',
+    )
+    return None
 
 
 def oldest_driver(driver: SpecifierSet | None) -> Version | None:

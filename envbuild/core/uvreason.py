@@ -15,6 +15,9 @@ _REFUSED = re.compile(
 )
 _MISSING = re.compile(r"(?<![\w.-])([a-z0-9][\w.-]*) was not found in the package registry")
 _YANKED = re.compile(r"^warning: `([^`]+)` is yanked(?: \(reason: \"?(.*?)\"?\))?$", re.MULTILINE)
+_NO_EXTRA = re.compile(
+    r"^warning: The package `([^=`]+)==[^`]*` does not have an extra named `([^`]+)`", re.MULTILINE
+)
 _MARKERS = re.compile(r"\{[^{}]*\}")
 _FIT = re.compile(r"has no `[^`]*`-compatible wheels?")
 _OWN = re.compile(rf"[\w.-]+:{GROUP}\b")
@@ -56,6 +59,11 @@ def _fact(sentence: str) -> str:
 def yanked_releases(stderr: str) -> tuple[tuple[str, str], ...]:
     """Return the releases that uv took though they were withdrawn, each with its reason."""
     return tuple((found[1], found[2] or "") for found in _YANKED.finditer(stderr))
+
+
+def absent_extras(stderr: str) -> tuple[tuple[str, str], ...]:
+    """Return the extras that are asked for and that their packages do not have."""
+    return tuple(dict.fromkeys((found[1], found[2]) for found in _NO_EXTRA.finditer(stderr)))
 
 
 def missing_projects(reason: str) -> tuple[str, ...]:

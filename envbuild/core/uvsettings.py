@@ -112,7 +112,8 @@ def _overrides(project: Project, stack: Stack) -> tuple[str, ...]:
     named = {canonicalize_name(r.requirement.name) for r in project.requirements}
     replaced = {p.replaces for p in stack.pins if isinstance(p, PypiPin) and p.replaces}
     built = {build.project for build in stack.builds}
-    return tuple(f"{name} ; {NEVER}" for name in sorted((replaced | built) & named))
+    dropped = ((replaced | built) & named) | {*stack.dropped}
+    return tuple(f"{name} ; {NEVER}" for name in sorted(dropped))
 
 
 def _group(stack: Stack) -> tuple[str, ...]:

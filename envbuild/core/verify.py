@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from envbuild.core.frozenlock import only_frozen
 from envbuild.core.lockview import LockView
 from envbuild.core.verify_cuda import mixed_builds, mixed_majors, twins
 from envbuild.core.verify_gpu import device_code
@@ -55,10 +57,15 @@ def verify(
     """Return what speaks against a locked set, the worst first.
 
     ``coupled`` are the names that some provider serves; one of them that is locked as a source
-    distribution must stand in the build table, as must each that the stack pins.
+    distribution must stand in the build table, as must each that the stack pins. What a frozen
+    base brings by itself is not judged.
     """
     view = LockView(stack=stack, lock=lock, target=target, facts=facts)
     findings = [finding for check in _CHECKS for finding in check(view)]
+    if lock.frozen is not None:
+        alone = replace(view, lock=only_frozen(lock))
+        given = [finding for check in _CHECKS for finding in check(alone)]
+        findings = [finding for finding in findings if finding not in given]
     findings += unbuilt_sdists(view, coupled)
     return tuple(sorted(findings, key=lambda f: (_ORDER.index(f.severity), f.code, f.subject)))
 

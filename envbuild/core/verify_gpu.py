@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.core.candidates import known_torch_code
 from envbuild.core.kernels import Package, has_kernels, is_companion, is_judged, judge_code
 from envbuild.core.lockview import shown
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.target import Platform
+from envbuild.model.wheel import PageKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +55,9 @@ def _has_kernels(package: Pinned) -> bool:
 
 def _code(view: LockView, package: Pinned) -> DeviceCode | None:
     wheel = view.wheel(package)
+    torch = view.stack.candidate.torch
+    if package.name == "torch" and torch.page.kind is PageKind.BASE:
+        return known_torch_code(view.facts, torch, view.cuda, view.target.platform)
     if package.name == "torch":
         build = view.facts.torch_build(public_of(package.version), view.cuda)
         x86 = view.target.platform is Platform.LINUX_X86_64

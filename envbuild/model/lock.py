@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from envbuild.model.frozen import Frozen
     from envbuild.model.stack import SourceBuild
 
 
@@ -60,7 +61,8 @@ class TargetLock:
     """What ``lockfiles/pylock.<target>.toml`` says.
 
     ``python`` is ``3.11``; ``platform`` as in Target; ``capabilities`` of the GPUs meant;
-    ``cuda`` is ``12.8``, or None for the CPU build; ``packages`` are sorted by name.
+    ``cuda`` is ``12.8``, or None for the CPU build; ``packages`` are sorted by name. ``base`` is
+    the image and ``frozen`` what it holds, none of which is among the packages.
     """
 
     target: str
@@ -71,6 +73,8 @@ class TargetLock:
     capabilities: tuple[str, ...] = ()
     cuda: str | None = None
     builds: tuple[SourceBuild, ...] = ()
+    base: str | None = None
+    frozen: Frozen | None = None
 
     @property
     def unhashed(self) -> tuple[Pinned, ...]:

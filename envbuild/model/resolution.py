@@ -35,11 +35,13 @@ class Resolution:
 
     ``yanked`` are the releases in it that were withdrawn (``six==1.16.0``), with the reasons
     their authors gave; uv names them when it resolves anew, not when it confirms a lock.
+    ``absent_extras`` pairs packages with extras that are asked of them and that they lack.
     """
 
     uv_lock: str
     pylock: str
     yanked: tuple[tuple[str, str], ...] = ()
+    absent_extras: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from envbuild.model.wheel import PageKind
+
 if TYPE_CHECKING:
     from typing import TypeAlias
 
@@ -34,9 +36,9 @@ class Candidate:
         """How messages name it: ``torch 2.7.0+cu128``, ``torch 2.8.0 from PyPI (CUDA 12.8)``."""
         if "+" in self.torch.version:
             return f"torch {self.torch.version}"
-        return (
-            f"torch {self.torch.version} from PyPI ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
-        )
+        where = "of the base" if self.torch.page.kind is PageKind.BASE else "from PyPI"
+        cuda = f"CUDA {self.cuda}" if self.cuda else "CPU"
+        return f"torch {self.torch.version} {where} ({cuda})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,12 +118,14 @@ class Refusal:
 class Stack:
     """A candidate with one pin for each coupled package that the project needs.
 
-    ``notes`` are sentences the user must know though they stop nothing.
+    ``notes`` are sentences the user must know though they stop nothing. ``dropped`` are projects
+    that nothing may install: a base has them, in a version that no requirement can name.
     """
 
     candidate: Candidate
     pins: tuple[Pin, ...]
     notes: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @property
     def builds(self) -> tuple[SourceBuild, ...]:

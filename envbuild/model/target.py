@@ -37,7 +37,8 @@ class Target:
     """One ``[tool.envbuild.targets.NAME]`` table.
 
     ``python`` is ``3.11``. ``gpus`` empty and ``cuda`` None mean the CPU build of torch;
-    ``cuda``, ``torch`` and ``driver`` are None where the user left them out.
+    ``cuda``, ``torch`` and ``driver`` are None where the user left them out. ``base`` is an image
+    and ``base_python`` an interpreter, in it or of this machine, that is kept as it is.
     """
 
     name: str
@@ -49,6 +50,13 @@ class Target:
     driver: SpecifierSet | None = None
     extras: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    base: str | None = None
+    base_python: str | None = None
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether something is kept and locked around."""
+        return self.base is not None or self.base_python is not None
 
     @property
     def is_cpu(self) -> bool:

@@ -7,12 +7,13 @@ from enum import Enum
 
 
 class PageKind(str, Enum):
-    """Who publishes an index page."""
+    """Who publishes an index page; ``base`` stands for what a frozen base already holds."""
 
     PYTORCH = "pytorch"
     PYG = "pyg"
     FLASH_ATTN = "flash-attn"
     PYPI = "pypi"
+    BASE = "base"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,7 +21,8 @@ class IndexPage:
     """One index as uv knows it: its name, address and format.
 
     ``key`` names the page independently of the host it is taken from: ``cu128`` for PyTorch,
-    ``2.7.0+cu128`` for PyG, ``2.8.3`` for the flash-attn release, empty for PyPI.
+    ``2.7.0+cu128`` for PyG, ``2.8.3`` for the flash-attn release, empty for PyPI. On the page of
+    a base it is the accelerator where its torch is a build of PyTorch's own, and empty otherwise.
     ``flat`` is uv's ``format = "flat"`` (one page of links), otherwise PEP 503/691.
     """
 

@@ -20,7 +20,7 @@ from envbuild.providers.interface import Extension, Provider, built_elsewhere, s
 if TYPE_CHECKING:
     from envbuild.core.context import Context
     from envbuild.model.stack import Candidate, Pin
-    from envbuild.model.wheel import WheelFile
+    from envbuild.model.wheel import IndexPage, WheelFile
 
 COMPANIONS = ("torchvision", "torchaudio")
 
@@ -34,7 +34,8 @@ def extend(candidate: Candidate, context: Context) -> Extension | Refusal:
     pins: list[Pin] = [_pin(candidate.torch, "the build of torch that was chosen")]
     for project in (*COMPANIONS, "torchcodec"):
         wanted = project in context.wanted
-        if built_elsewhere(context, project) or (project == "torchcodec" and not wanted):
+        kept = project in context.frozen or built_elsewhere(context, project)
+        if kept or (project == "torchcodec" and not wanted):
             continue
         found = companion(project, candidate, context)
         if not isinstance(found, Refusal):
@@ -82,7 +83,9 @@ def offered(project: str, candidate: Candidate, context: Context) -> tuple[Wheel
 
     torchcodec alone may also come from PyPI when the index of the candidate has none.
     """
-    page = candidate.torch.page
+    page = _page(candidate, context)
+    if page is None:
+        return ()
     found = [
         wheel
         for wheel in fitting(context, page, project)
@@ -92,6 +95,14 @@ def offered(project: str, candidate: Candidate, context: Context) -> tuple[Wheel
         found += fitting(context, pypi_page(context.indexes), project)
     released = _released(project, candidate, context)
     return tuple(sorted(found, key=lambda wheel: public_of(wheel.version) != released))
+
+
+def _page(candidate: Candidate, context: Context) -> IndexPage | None:
+    """Return the index of a torch; of a base's, the one its build was published on."""
+    page = candidate.torch.page
+    if page.kind is not PageKind.BASE:
+        return page
+    return pytorch_page(context.indexes, page.key) if page.key else None
 
 
 def _released(project: str, candidate: Candidate, context: Context) -> str | None:

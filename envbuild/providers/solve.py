@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from envbuild.core.candidates import candidates, coverage_notes
 from envbuild.core.context import context_for
 from envbuild.model.stack import IndexPin, Refusal, Rejection, SourceBuild, Stack
+from envbuild.providers.frozen import for_provider, frozen_refusals, with_frozen
 from envbuild.providers.registry import PROVIDERS
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from envbuild.core.context import Context
+    from envbuild.model.frozen import Frozen
     from envbuild.model.project import Project
     from envbuild.model.stack import Candidate, Pin
     from envbuild.model.target import Target
@@ -96,22 +98,26 @@ def solve(
     source: WheelSource,
     facts: Facts,
     extra_wanted: Iterable[Requirement] = (),
+    frozen: Frozen | None = None,
 ) -> Solutions:
     """Return the stacks for one target of a project, found as they are asked for.
 
     ``extra_wanted`` are requirements that the project does not declare itself: those by which
-    a dependency brings a coupled package.
+    a dependency brings a coupled package. ``frozen`` is what a base holds.
     """
-    return Solutions(context_for(project, target, source=source, facts=facts, extra=extra_wanted))
+    return Solutions(
+        context_for(project, target, source=source, facts=facts, extra=extra_wanted, frozen=frozen)
+    )
 
 
 def extended(candidate: Candidate, context: Context) -> Stack | Rejection:
     """Return a candidate with all its pins, or every provider's reason against it."""
-    refusals: list[Refusal] = []
+    refusals: list[Refusal] = [*frozen_refusals(context)]
     pins: dict[str, Pin] = {}
     notes = list(coverage_notes(candidate, context))
     for provider in PROVIDERS:
-        answer = provider.extend(candidate, context)
+        asked = for_provider(provider, candidate, context)
+        answer = asked if isinstance(asked, Refusal) else provider.extend(candidate, asked)
         if isinstance(answer, Refusal):
             refusals.append(answer)
             continue
@@ -120,7 +126,8 @@ def extended(candidate: Candidate, context: Context) -> Stack | Rejection:
             pins.setdefault(pin.project, pin)
     if refusals:
         return Rejection(candidate=candidate, refusals=tuple(refusals))
-    return Stack(candidate=candidate, pins=tuple(pins.values()), notes=tuple(notes))
+    stack = Stack(candidate=candidate, pins=tuple(pins.values()), notes=tuple(notes))
+    return with_frozen(stack, context)
 
 
 def with_optional(stack: Stack, context: Context) -> Stack:

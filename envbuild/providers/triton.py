@@ -29,7 +29,7 @@ def extend(candidate: Candidate, context: Context) -> Extension:
     """
     page = candidate.torch.page
     needed = _needed(candidate, context)
-    if needed is None or page.kind is PageKind.PYPI:
+    if needed is None or page.kind in (PageKind.PYPI, PageKind.BASE):
         return Extension()
     on_pypi = fitting(context, pypi_page(context.indexes), PROJECT)
     if any(needed.specifier.contains(wheel.version) for wheel in on_pypi):

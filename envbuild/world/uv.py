@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.core.redact import redact_text
 from envbuild.core.scratch import ROOT
-from envbuild.core.uvreason import yanked_releases
+from envbuild.core.uvreason import absent_extras, yanked_releases
 from envbuild.errors import WorldError
 from envbuild.model.resolution import Resolution
 from envbuild.world.childprocess import run_to_end
@@ -92,6 +92,7 @@ class UvResolver:
             uv_lock=lock.replace(str(scratch), ROOT),
             pylock=exported.stdout.replace(str(scratch), ROOT),
             yanked=yanked_releases(redact_text(locked.stderr)),
+            absent_extras=absent_extras(locked.stderr),
         )
 
     def _options(self, request: ResolveRequest) -> list[str]:
