@@ -65,7 +65,7 @@ class DiskExaminer:
 
     def ownership(self, installed: Installed) -> Ownership:
         """Read which files the distributions share, and which are gone."""
-        return read_ownership(installed)
+        return read_ownership(installed, objects=self._objects)
 
     def links(self, installed: Installed) -> Links:
         """Read what the dynamic loader would find."""

@@ -32,7 +32,7 @@ from envbuild.model.fix import RepairStep
 from envbuild.model.host import Host
 from envbuild.model.installed import Installed
 from envbuild.model.layers import Aim, Layers
-from envbuild.model.links import Links
+from envbuild.model.links import DeviceCodes, Links
 from envbuild.ports import Facts, Reporter
 
 if TYPE_CHECKING:
@@ -150,6 +150,25 @@ def test_only_what_is_needed_is_read_and_only_once(examine: Examine) -> None:
     examiner = FakeExaminer()
     examine(needs_links, giving("EB201", SHARED_PATH), needs_links, examiner=examiner)
     assert examiner.asked == ["installed", "links", "ownership", "layers"]
+
+
+@rule("EB402", "needs GPU code and GPUs", severity=Severity.ERROR)
+def needs_code(codes: DeviceCodes, aim: Aim) -> Iterator[Finding]:
+    """Keep the aim for the test to see."""
+    assert codes.binaries == ()
+    AIMS.append(aim)
+    yield from ()
+
+
+def test_what_takes_long_is_not_read_for_a_rule_that_lacks_another_fact(examine: Examine) -> None:
+    examiner = FakeExaminer()
+    report = examine(needs_code, examiner=examiner)
+    assert examiner.asked == ["installed", "host"]
+    assert report.not_judged[0].reason.startswith("no GPU was named")
+    examiner = FakeExaminer()
+    examine(needs_code, examiner=examiner, gpus=(parse_gpu("B200"),))
+    assert examiner.asked == ["installed", "device_codes"]
+    assert len(AIMS) == 1
 
 
 def test_a_fact_that_cannot_be_read_skips_its_rules_alone(examine: Examine) -> None:

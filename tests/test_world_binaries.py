@@ -39,6 +39,7 @@ def installed(root: Path, *, executable: str = "/usr/bin/python3.11") -> Install
 
 def test_a_sound_image(tmp_path: Path) -> None:
     with_torch().write(tmp_path)
+    gc.enable()  # a command of another test may have left it disabled
     links = read_links(installed(tmp_path), root=Root(str(tmp_path)), environment={})
     assert (links.libraries, links.symbols, links.versions, links.broken) == ((), (), (), ())
     assert {one.path.split("/")[1] for one in links.loaded} == {"venv", "lib"}

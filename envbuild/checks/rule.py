@@ -37,6 +37,11 @@ class Rule:
     needs: tuple[tuple[str, type], ...]
     optional: tuple[str, ...] = ()
 
+    @property
+    def required(self) -> tuple[type, ...]:
+        """The types of the facts without which it cannot be judged."""
+        return tuple(kind for name, kind in self.needs if name not in self.optional)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judged:
@@ -112,8 +117,7 @@ def judge(rules: Iterable[Rule], given: Given) -> tuple[Outcome, ...]:
 
 
 def _judge(one: Rule, given: Given) -> Outcome:
-    needs = [(name, kind) for name, kind in one.needs if name not in one.optional]
-    absent = [kind.__name__ for _, kind in needs if kind not in given]
+    absent = [kind.__name__ for kind in one.required if kind not in given]
     if absent:
         return Skipped(rule=one, reason=f"not read: {', '.join(absent)}")
     arguments: dict[str, Any] = {name: given.get(kind) for name, kind in one.needs}

@@ -70,7 +70,7 @@ def doctor(
     _refuse_unknown((*options.select, *options.ignore), rules)
     evidence = Evidence(examiner, facts, gpus=options.gpus, clock=clock)
     choice = _choose(rules, options, evidence.table.ignore)
-    given = evidence.gather(kind for rule in choice.rules for _, kind in rule.needs)
+    given = _given(choice.rules, evidence)
     outcomes = evidence.timed("rules", lambda: judge(choice.rules, given))
     findings = [one for done in outcomes if isinstance(done, Judged) for one in done.findings]
     found = evidence.timed("causes", lambda: sort_findings(findings))
@@ -145,6 +145,12 @@ def _why_not(
     return None if ignored is None else ("ignored", ignored)
 
 
+def _given(rules: tuple[Rule, ...], evidence: Evidence) -> dict[type, object]:
+    """Read what the rules need, and nothing for those alone that lack another fact."""
+    judged = [rule for rule in rules if evidence.first_absent(rule.required) is None]
+    return evidence.gather(kind for rule in judged for _, kind in rule.needs)
+
+
 def _not_judged(outcomes: Iterable[Outcome], evidence: Evidence) -> tuple[NotJudged, ...]:
     skipped: dict[str, list[str]] = {}
     broken = []
@@ -152,8 +158,8 @@ def _not_judged(outcomes: Iterable[Outcome], evidence: Evidence) -> tuple[NotJud
         if isinstance(done, Broken):
             broken.append(NotJudged(codes=(done.rule.code,), reason=done.traceback, kind="broken"))
         elif isinstance(done, Skipped):
-            absent = [kind for _, kind in done.rule.needs if not evidence.gather([kind])]
-            reason = evidence.why_absent(absent[0]) if absent else done.reason
+            absent = evidence.first_absent(done.rule.required)
+            reason = done.reason if absent is None else evidence.why_absent(absent)
             skipped.setdefault(reason, []).append(done.rule.code)
     return (*broken, *(NotJudged(codes=tuple(c), reason=why) for why, c in skipped.items()))
 

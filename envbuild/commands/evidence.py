@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
 _NO_GPU = "no GPU was named and none was found: `--gpu NAME`"
 _NO_PROJECT = "no project is around the environment: `--project DIR`"
+# What reading takes longest stands last.
 _READS = {
     Installed: "packages",
+    Layers: "locks",
+    Host: "host",
     Ownership: "files",
     Links: "symbols",
     DeviceCodes: "GPU code",
-    Layers: "locks",
-    Host: "host",
 }
+_PLACES = {kind: place for place, kind in enumerate(_READS, start=1)}
 
 
 class Evidence:
@@ -72,6 +74,11 @@ class Evidence:
             return do()
         finally:
             self._timings[what] = self._timings.get(what, 0.0) + self._clock() - started
+
+    def first_absent(self, kinds: Iterable[type]) -> type | None:
+        """Return a type of fact that cannot be had, before those are read that take longer."""
+        longest_last = sorted(kinds, key=lambda kind: _PLACES.get(kind, 0))
+        return next((kind for kind in longest_last if self._get(kind) is None), None)
 
     def gather(self, kinds: Iterable[type]) -> dict[type, object]:
         """Return the facts of some types, without those that cannot be had."""
