@@ -18,7 +18,7 @@ from envbuild.model.links import MissingSymbol, MissingVersion
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from envbuild.core.elf import VersionNeed, Wanted
+    from envbuild.core.elf import VersionNeed
     from envbuild.core.linkscope import Scopes
     from envbuild.core.loadersearch import Module
 
@@ -80,18 +80,19 @@ def _reports(scopes: Scopes, module: Module, names: set[bytes]) -> Iterator[Miss
     for wanted in scopes.undefined(module):
         if wanted.name in names:
             names.discard(wanted.name)
-            yield _report(module, wanted, needs.get(wanted.version), (*scope, *scopes.loaded))
+            need = needs.get(wanted.version)
+            yield _report(module, wanted.name, need, (*scope, *scopes.loaded))
 
 
 def _report(
-    module: Module, wanted: Wanted, need: VersionNeed | None, scope: tuple[Module, ...]
+    module: Module, name: bytes, need: VersionNeed | None, scope: tuple[Module, ...]
 ) -> MissingSymbol:
-    owner = owner_among(wanted.name, scope)
+    owner = owner_among(name, scope)
     if owner is None and need is not None:
         owner = _by_name(scope).get(need.library)
     return MissingSymbol(
         path=module.path,
-        name=wanted.name.decode("utf-8", errors="backslashreplace"),
+        name=name.decode("utf-8", errors="backslashreplace"),
         version=need.version if need is not None else None,
         provider=owner.path if owner is not None else None,
     )
@@ -111,6 +112,7 @@ def missing_versions(scopes: Scopes) -> Iterator[MissingVersion | MissingSymbol]
 
     A library without any versions takes every reference: the loader only warns.
     """
+    proven: dict[tuple[Module, str], set[bytes]] = {}
     for module in scopes.reached:
         needs = scopes.needs(module)
         if not needs:
@@ -126,7 +128,7 @@ def missing_versions(scopes: Scopes) -> Iterator[MissingVersion | MissingSymbol]
                 sound[need.index] = (need, provider)
             elif not need.weak:
                 yield _version(module, need, provider, tuple(defined.values()))
-        yield from _other_versions(scopes, module, sound)
+        yield from _other_versions(scopes, module, sound, proven)
 
 
 def _version(
@@ -153,19 +155,25 @@ def newest_of(version: str, defined: tuple[str, ...]) -> str | None:
 
 
 def _other_versions(
-    scopes: Scopes, module: Module, sound: dict[int, tuple[VersionNeed, Module]]
+    scopes: Scopes,
+    module: Module,
+    sound: dict[int, tuple[VersionNeed, Module]],
+    proven: dict[tuple[Module, str], set[bytes]],
 ) -> Iterator[MissingSymbol]:
-    if not sound:
-        return
-    for wanted in scopes.undefined(module):
-        known = sound.get(wanted.version) if wanted.version > 1 and not wanted.weak else None
-        if known is None:
-            continue
-        need, provider = known
-        if scopes.defines(provider, wanted.name, need.version):
-            continue
-        if not scopes.defines(provider, wanted.name):
-            continue  # not there in any version: judged by its name
-        scope = scopes.of(module)
-        if not any(scopes.defines(other, wanted.name, need.version) for other in scope):
-            yield _report(module, wanted, need, (*scope, *scopes.loaded))
+    """Give the symbols that the library has, and not in the version asked for.
+
+    ``proven`` are those found so far: every object asks the same of the C library.
+    """
+    asked: dict[int, set[bytes]] = {index: set() for index in sound}
+    for name, weak, index in scopes.undefined(module):
+        if index in asked and index > 1 and not weak:
+            asked[index].add(name)
+    for index, (need, provider) in sound.items():
+        known = proven.setdefault((provider, need.version), set())
+        for name in sorted(asked[index] - known):
+            if scopes.defines(provider, name, need.version):
+                known.add(name)
+            elif scopes.defines(provider, name):  # else it is judged by its name
+                scope = scopes.of(module)
+                if not any(scopes.defines(other, name, need.version) for other in scope):
+                    yield _report(module, name, need, (*scope, *scopes.loaded))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import posixpath
 from binascii import Error as BinasciiError
 from binascii import a2b_base64
@@ -69,7 +68,7 @@ def parse_record(
 
 def _plain_entry(line: str) -> RecordEntry | None:
     """Take a line as it stands, where it can be; there are 10^5 of them, and nearly all can."""
-    if '"' in line or "./" in line or "//" in line or "\0" in line or not line.isascii():
+    if "./" in line or "//" in line or '"' in line or "\0" in line or not line.isascii():
         return None
     parts = line.split(",")
     if len(parts) != _COLUMNS:
@@ -77,7 +76,9 @@ def _plain_entry(line: str) -> RecordEntry | None:
     path, digest, size = parts
     if len(path) > _LONGEST_PATH or not path.strip("/") or path[0] == "/" or path[-1] in "/.":
         return None
-    return RecordEntry(path=path, sha256=_hexadecimal(digest), size=_number(size))
+    size = size.strip()
+    number = int(size) if size.isdigit() and len(size) < _DIGITS else None
+    return RecordEntry(path, _hexadecimal(digest) if digest else None, number)
 
 
 def _joined(lines: Iterable[bytes], *, most: int) -> Iterator[str]:
@@ -106,6 +107,8 @@ def _row(line: str) -> tuple[str, str, str]:
         parts = line.rsplit(",", 2)
         path, digest, size = parts if len(parts) == _COLUMNS else (parts[0], "", "")
         return path, digest, size
+    import csv  # noqa: PLC0415 - a comma in a path is rare
+
     try:
         row = next(csv.reader([line], strict=True), [])
     except csv.Error:
@@ -142,9 +145,8 @@ def _normalised(path: str, *, site: str, prefix: str) -> str:
 def _hexadecimal(digest: str) -> str | None:
     if len(digest) != _SHA256_LENGTH or not digest.startswith(_SHA256) or not digest.isascii():
         return None
-    encoded = digest[len(_SHA256) :].encode().translate(_URLSAFE)
     try:
-        data = a2b_base64(encoded + b"=")
+        data = a2b_base64(digest[len(_SHA256) :].encode().translate(_URLSAFE) + b"=")
     except BinasciiError:
         return None
     return data.hex() if len(data) == _SHA256_BYTES else None

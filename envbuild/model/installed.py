@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class EnvironmentKind(str, Enum):
@@ -14,12 +15,12 @@ class EnvironmentKind(str, Enum):
     SYSTEM = "system"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordEntry:
+class RecordEntry(NamedTuple):
     """One line of a RECORD: a path relative to the site folder, POSIX, with no ``..`` left.
 
     What lies outside of the site folder (``bin/torchrun``) has an absolute path. ``sha256`` is
     lower-case hex, None where the line has none (RECORD itself, ``.pyc``). ``size`` is in bytes.
+    An environment has 10^4 to 10^5 of them: a tuple is made in a third of a dataclass's time.
     """
 
     path: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections import OrderedDict
+from collections import deque
 from typing import IO, TYPE_CHECKING
 
 from envbuild.core.elf import Elf, ElfError
@@ -18,43 +18,43 @@ _MOST_OPEN = 128
 
 
 class OpenFiles:
-    """Keeps the last few files open; older ones are closed, and opened again when read."""
+    """Keeps the files opened last open; older ones are closed, and opened again when read."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
-        self._open: OrderedDict[str, IO[bytes]] = OrderedDict()
+        self._open: deque[IO[bytes]] = deque()
 
-    def descriptor(self, path: str) -> int:
-        """Return the open file of a path; raise OSError where it is no regular file."""
-        file = self._open.get(path)
-        if file is None:
-            file = self._open[path] = self._root.open(path)
-            if len(self._open) > _MOST_OPEN:
-                self._open.popitem(last=False)[1].close()
-        else:
-            self._open.move_to_end(path)
-        return file.fileno()
+    def open(self, path: str) -> IO[bytes]:
+        """Open a file, which may be closed later on; raise OSError where it is no regular file."""
+        file = self._root.open(path)
+        self._open.append(file)
+        if len(self._open) > _MOST_OPEN:
+            self._open.popleft().close()
+        return file
 
     def close(self) -> None:
         """Close every file."""
         while self._open:
-            self._open.popitem()[1].close()
+            self._open.pop().close()
 
 
 class FileBytes:
     """A file, read in pieces; what the disk refuses is an ElfError."""
 
-    __slots__ = ("_files", "_path", "size")
+    __slots__ = ("_file", "_files", "_path", "size")
 
     def __init__(self, files: OpenFiles, path: str) -> None:
         """Open a file; raise OSError where it is no regular file."""
         self._files, self._path = files, path
-        self.size = os.fstat(files.descriptor(path)).st_size
+        self._file = files.open(path)
+        self.size = os.fstat(self._file.fileno()).st_size
 
     def read(self, offset: int, length: int) -> bytes:
         """Return bytes of the file, fewer only where it ends."""
         try:
-            return os.pread(self._files.descriptor(self._path), length, offset)
+            if self._file.closed:
+                self._file = self._files.open(self._path)
+            return os.pread(self._file.fileno(), length, offset)
         except (OSError, OverflowError, ValueError) as error:
             raise ElfError(f"the file cannot be read: {error}") from error
 
