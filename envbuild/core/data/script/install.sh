@@ -325,6 +325,7 @@ self_check() {
 main() {
     check_only='' number=0 without_project=''
     offline=$(truth "${UV_OFFLINE:-}") allow_unhashed=$(truth "${ENVBUILD_ALLOW_UNHASHED:-}")
+    # shellcheck disable=SC2034 # for sources, where something is compiled
     index=${UV_DEFAULT_INDEX:-${UV_INDEX_URL:-https://pypi.org/simple}}
     find_links=${UV_FIND_LINKS:-} mirrors=${ENVBUILD_MIRRORS:-} project=''
     venv=${UV_PROJECT_ENVIRONMENT:-.venv}
