@@ -17,6 +17,8 @@ from envbuild.doctorarguments import (
     redact_argument,
 )
 from envbuild.errors import InputError
+from envbuild.scriptarguments import SCRIPT_COMMANDS, script_arguments
+from envbuild.syncarguments import ABOUT_SYNC, EPILOG_SYNC, sync_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,6 +46,7 @@ _TOP_EPILOG = f"""\
 examples:
   envbuild lock                    lock every target of the project in this folder
   envbuild lock --check            say whether the lock still holds; write nothing
+  envbuild sync                    install the lock into .venv, builds included
   envbuild doctor                  what is wrong with an environment, and the repair
   envbuild gpus RTX 5090           the compute capability of a GPU
 
@@ -143,13 +146,30 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
         "lock", help="solve the targets and write their pins", **_texts(_LOCK_ABOUT, _LOCK_EPILOG)
     )
     _lock_arguments(lock)
+    sync = commands.add_parser(
+        "sync",
+        help="install the lock into an environment, builds included",
+        **_texts(ABOUT_SYNC, EPILOG_SYNC),
+    )
+    sync_arguments(sync)
+    _output_arguments(sync, formats=("text", "json"))
+    scripts = _script_parsers(commands)
     doctor = _doctor_parsers(commands)
     gpus = commands.add_parser(
         "gpus", help="list the GPUs that can be named", **_texts(_GPUS_ABOUT, _GPUS_EPILOG)
     )
     gpus.add_argument("name", nargs="*", metavar="NAME", help="a GPU, or a compute capability")
     _output_arguments(gpus, formats=("text", "json"))
-    return parser, {"lock": lock, **doctor, "gpus": gpus}
+    return parser, {"lock": lock, "sync": sync, **scripts, **doctor, "gpus": gpus}
+
+
+def _script_parsers(commands: argparse._SubParsersAction[Parser]) -> dict[str, Parser]:
+    found = {}
+    for name, what, texts in SCRIPT_COMMANDS:
+        found[name] = commands.add_parser(name, help=f"write {what} of a target", **_texts(*texts))
+        script_arguments(found[name], docker=name == "dockerfile")
+        _output_arguments(found[name], formats=("text", "json"))
+    return found
 
 
 def _doctor_parsers(commands: argparse._SubParsersAction[Parser]) -> dict[str, Parser]:
