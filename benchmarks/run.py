@@ -7,20 +7,17 @@ Markdown table with the fastest and slowest run. Reaches PyPI for metadata.
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uv
+from installing import measure_install
 from packaging.pylock import Pylock
+from timing import Timing, alternate, print_table, run_timed
 
 from envbuild.catalog.reader import Catalog
 from envbuild.commands.lock import LockOptions, lock
@@ -36,8 +33,6 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from envbuild.model.resolution import (
         Resolution,
         ResolveRequest,
@@ -50,18 +45,6 @@ EXAMPLE = HERE.parent / "examples" / "ptv3-blackwell"
 UV = uv.find_uv_bin()
 ENVBUILD = [sys.executable, "-m", "envbuild"]
 SIZES = (10, 100, 300)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """Wall-clock seconds of one command's runs."""
-
-    name: str
-    seconds: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
 
 
 class Recorder:
@@ -85,6 +68,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         _measure_example(Path(folder), rounds)
         _measure_growth(Path(folder), rounds)
+        measure_install(Path(folder), rounds)
     return 0
 
 
@@ -106,20 +90,20 @@ def _measure_example(folder: Path, rounds: int) -> None:
         shutil.rmtree(project / "lockfiles", ignore_errors=True)
 
     lock_fresh = [*ENVBUILD, "lock", str(project), "--quiet"]
-    timings = _alternate(
+    timings = alternate(
         rounds,
         ("`uv pip compile` of the same set", compile_plain, lambda: None),
         ("`envbuild lock`, no lock yet", lock_fresh, fresh),
     )
     _assert_same_set(plain, project)
-    timings += _alternate(
+    timings += alternate(
         rounds,
         ("`envbuild lock`, unchanged", lock_fresh, lambda: None),
         ("`envbuild lock --check`, unchanged", [*lock_fresh, "--check"], lambda: None),
         ("`envbuild --version`", [*ENVBUILD, "--version"], lambda: None),
         ("`python -c pass`", [sys.executable, "-c", "pass"], lambda: None),
     )
-    _print("examples/ptv3-blackwell, default index pages, warm", timings, base=timings[0])
+    print_table("examples/ptv3-blackwell, default index pages, warm", timings, base=timings[0])
 
 
 def _lay_out_plain(project: Path, plain: Path) -> None:
@@ -163,32 +147,6 @@ def _assert_same_set(plain: Path, project: Path) -> None:
         raise SystemExit(f"the two sets differ, so their times do not compare: {differing}")
 
 
-def _alternate(rounds: int, *commands: tuple[str, list[str], Callable[[], None]]) -> list[Timing]:
-    seconds: dict[str, list[float]] = {name: [] for name, _, _ in commands}
-    for number in range(rounds + 1):
-        for name, command, prepare in commands:
-            prepare()
-            taken = _time(command)
-            if number > 0:  # the first round only warms the caches
-                seconds[name].append(taken)
-    return [Timing(name=name, seconds=tuple(taken)) for name, taken in seconds.items()]
-
-
-def _time(command: list[str], environ: dict[str, str] | None = None) -> float:
-    begin = time.perf_counter()
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environ or _environment()
-    )
-    taken = time.perf_counter() - begin
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-    return taken
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("UV_IND")}
-
-
 def _measure_growth(folder: Path, rounds: int) -> None:
     sys.path.insert(0, str(HERE.parent / "tests"))
     from index import LocalIndex  # noqa: PLC0415 - lies among the tests
@@ -202,7 +160,9 @@ def _measure_growth(folder: Path, rounds: int) -> None:
         for size in SIZES:
             names = [f"package-{number}" for number in range(size)]
             timings.append(_time_size(world, names, rounds))
-    _print("torch and N more requirements, on an index of this machine", timings, base=timings[0])
+    print_table(
+        "torch and N more requirements, on an index of this machine", timings, base=timings[0]
+    )
 
 
 def _add_packages(index: object) -> None:
@@ -223,20 +183,10 @@ def _time_size(world: object, names: list[str], rounds: int) -> Timing:
         shutil.rmtree(world.root, ignore_errors=True)  # type: ignore[attr-defined]
         world.write(pyproject("torch", *names))  # type: ignore[attr-defined]
         command = [*ENVBUILD, "lock", str(world.root), "--quiet"]  # type: ignore[attr-defined]
-        taken = _time(command, world.environ)  # type: ignore[attr-defined]
+        taken = run_timed(command, world.environ)  # type: ignore[attr-defined]
         if number > 0:
             seconds.append(taken)
     return Timing(name=f"`envbuild lock`, {len(names)} requirements", seconds=tuple(seconds))
-
-
-def _print(title: str, timings: list[Timing], *, base: Timing) -> None:
-    print(f"{title}\n\n| command | median | fastest to slowest | beside the first |")
-    print("|---|---|---|---|")
-    for one in timings:
-        name = re.sub(r"\|", "/", one.name)
-        span = f"{min(one.seconds):.2f} to {max(one.seconds):.2f} s"
-        print(f"| {name} | {one.median:.2f} s | {span} | {one.median / base.median:.2f}x |")
-    print()
 
 
 if __name__ == "__main__":

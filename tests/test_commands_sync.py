@@ -289,6 +289,14 @@ def test_an_incomplete_lock_is_refused_unless_that_is_allowed(world: World) -> N
     assert "torch" in installed(world.root / ".venv")
 
 
+def test_a_lock_around_a_base_makes_no_environment_of_its_own(world: World) -> None:
+    lay_out(world, "pip", build=False)
+    lock = world.read(LOCK)
+    world.write(lock.replace("[tool.envbuild]\n", '[tool.envbuild]\nbase = "nvcr.io/x:1"\n'), LOCK)
+    with pytest.raises(RefusedError, match=r"locked around `nvcr\.io/x:1`"):
+        sync(world)
+
+
 def test_a_wheel_with_other_bytes_is_not_installed(world: World) -> None:
     lay_out(world, "pip", build=False)
     lock = world.read(LOCK)
@@ -303,13 +311,15 @@ def test_a_wheel_with_other_bytes_is_not_installed(world: World) -> None:
 def test_a_target_or_lock_that_is_not_there(world: World, name: str) -> None:
     lay_out(world, build=False)
     if name:
-        with pytest.raises(InputError, match=r"no target `cu130`.*wanted one of `cu128`"):
+        with pytest.raises(InputError, match=r"no target `cu130`"):
             sync(world, target=name)
     else:
         (world.root / LOCK).unlink()
-        with pytest.raises(InputError, match="there is no `lockfiles") as caught:
+        with pytest.raises(
+            InputError, match=r"`lockfiles/pylock\.cu128\.toml` is not there"
+        ) as caught:
             sync(world)
-        assert caught.value.hint == "`envbuild lock --target cu128` writes it"
+        assert caught.value.hint == "envbuild lock --target cu128"
 
 
 def test_two_at_once_do_not_meet(world: World) -> None:

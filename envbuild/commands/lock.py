@@ -10,8 +10,8 @@ from packaging.utils import canonicalize_name
 from envbuild.commands.frozen import frozen_bases
 from envbuild.commands.lockfiles import PYPROJECT, changes_of, texts_of
 from envbuild.commands.locktarget import TargetLocker
+from envbuild.commands.projectreading import parsed_project
 from envbuild.commands.workspace import refuse_member
-from envbuild.core.projectfile import parse_project, requirement_files_named
 from envbuild.errors import InputError, WorldError
 from envbuild.model.project import Layer
 from envbuild.model.report import LockReport, Outcome
@@ -99,31 +99,11 @@ def lock(
 
 def read_project(files: Files, environ: Mapping[str, str]) -> Project:
     """Read and validate the project of a folder; raises InputError with every problem."""
-    text = files.read("pyproject.toml")
-    if text is None:
-        raise InputError(
-            f"no `pyproject.toml` in `{files.root}`", hint="run it in the project's folder"
-        )
-    project = parse_project(
-        text, requirement_files=_requirement_files(text, files), environ=environ
-    )
+    project = parsed_project(files, environ)
     if project.layer is Layer.PROJECT:
         _check_layer(project, files)
-        refuse_member(text, files)
+        refuse_member(project.text, files)
     return project
-
-
-def _requirement_files(text: str, files: Files) -> dict[str, str]:
-    """Return the requirements files that a project names, and those that they name."""
-    found: dict[str, str] = {}
-    tried: set[str] = set()
-    while True:
-        named = set(requirement_files_named(text, requirement_files=found)) - tried
-        if not named:
-            return found
-        tried |= named
-        read = {name: files.read(name) for name in sorted(named)}
-        found.update({name: content for name, content in read.items() if content is not None})
 
 
 def _check_layer(project: Project, files: Files) -> None:

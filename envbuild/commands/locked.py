@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envbuild.commands.lock import read_project
 from envbuild.commands.lockfiles import pylock_path
+from envbuild.commands.projectreading import parsed_project
 from envbuild.core.plan import plan_for
 from envbuild.core.pylock import read_target_lock
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from envbuild.model.lock import TargetLock
     from envbuild.model.plan import InstallPlan
     from envbuild.model.project import Project
@@ -38,12 +40,14 @@ class Locked:
         return plan_for(self.text, self.lock, self.project, self.target, path=self.path, ptx=ptx)
 
 
-def read_locked(files: Files, name: str | None) -> Locked:
+def read_locked(
+    files: Files, name: str | None, *, environ: Mapping[str, str] | None = None
+) -> Locked:
     """Read the lock of a target, of the default one where none is named.
 
     Raises InputError where there is no such target, or no lock of it.
     """
-    project = read_project(files, {})
+    project = parsed_project(files, environ or {})
     wanted = name or project.default_target
     target = next((one for one in project.targets if one.name == wanted), None)
     if target is None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from envbuild.commands.lock import read_project
+from envbuild.commands.locked import read_locked
 from envbuild.core.lockfresh import stale_reasons
-from envbuild.core.plan import build_aim, plan_for
-from envbuild.core.pylock import read_target_lock
-from envbuild.errors import InputError, RefusedError
+from envbuild.core.plan import build_aim
+from envbuild.errors import RefusedError
 from envbuild.model.plan import Compile, InstallLock
 from envbuild.model.syncreport import BuildOutcome, SyncReport
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from envbuild.core.buildwords import BuildAim
     from envbuild.model.lock import TargetLock
     from envbuild.model.plan import InstallPlan
-    from envbuild.model.project import Project
-    from envbuild.model.target import Target
     from envbuild.ports import Builder, Files, Installer, Reporter
 
 
@@ -71,39 +68,33 @@ def sync(
 
 
 def _ground(options: SyncOptions, files: Files) -> _Ground:
-    project = read_project(files, options.environ or {})
-    document: dict[str, Any] = tomllib.loads(project.text)
-    target = _target(options, project)
-    path = f"lockfiles/pylock.{target.name}.toml"
-    text = files.read(path)
-    if text is None:
-        raise InputError(
-            f"there is no `{path}`, wanted the lock of the target",
-            hint=f"`envbuild lock --target {target.name}` writes it",
-        )
-    lock = read_target_lock(text, path=path)
-    _refuse_incomplete(options, lock, path)
-    reasons = stale_reasons(project, target, lock, document=document, uv_lock=files.read("uv.lock"))
+    locked = read_locked(files, options.target, environ=options.environ)
+    _refuse_base(locked.lock)
+    _refuse_incomplete(options, locked.lock, locked.path)
+    reasons = stale_reasons(
+        locked.project,
+        locked.target,
+        locked.lock,
+        document=tomllib.loads(locked.project.text),
+        uv_lock=files.read("uv.lock"),
+    )
     if reasons:
         more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
         raise RefusedError(
-            f"the lock of target `{target.name}` is stale: {reasons[0]}{more}",
+            f"the lock of target `{locked.target.name}` is stale: {reasons[0]}{more}",
             hint="`envbuild lock` renews it, `envbuild lock --check` says all that differs",
         )
-    plan = plan_for(text, lock, project, target, path=path, ptx=options.ptx)
-    return _Ground(plan=plan, lock=lock, aim=build_aim(lock, ptx=options.ptx))
+    plan = locked.plan(ptx=options.ptx)
+    return _Ground(plan=plan, lock=locked.lock, aim=build_aim(locked.lock, ptx=options.ptx))
 
 
-def _target(options: SyncOptions, project: Project) -> Target:
-    name = options.target or project.default_target
-    found = next((one for one in project.targets if one.name == name), None)
-    if found is None:
-        known = ", ".join(f"`{one.name}`" for one in project.targets)
-        raise InputError(
-            f"found no target `{name}` in [tool.envbuild.targets], wanted one of {known}",
-            hint="`--target NAME` names it",
+def _refuse_base(lock: TargetLock) -> None:
+    if lock.base is not None:
+        raise RefusedError(
+            f"target `{lock.target}` is locked around `{lock.base}`, and an environment of its"
+            " own would not have what is kept there",
+            hint=f"`envbuild script --target {lock.target}` installs the lock beside the base",
         )
-    return found
 
 
 def _refuse_incomplete(options: SyncOptions, lock: TargetLock, path: str) -> None:

@@ -5,7 +5,7 @@
 at::Tensor squares_cuda(const at::Tensor& values);
 
 static at::Tensor squares(const at::Tensor& values) {
-  return values.is_cuda() ? squares_cuda(values) : values * values;
+  return values.is_cuda() ? squares_cuda(values) : values.mul(values);
 }
 
 TORCH_LIBRARY(squares, library) {
