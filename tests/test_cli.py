@@ -161,12 +161,18 @@ def test_nothing_heavy_is_imported_for_the_version() -> None:
     [
         (
             [],
-            "no command was given, wanted one of `lock`, `doctor`, `rules`, `explain`, `gpus`",
+            (
+                "no command was given, wanted one of `lock`, `sync`, `script`, "
+                "`dockerfile`, `doctor`, `rules`, `explain`, `gpus`"
+            ),
             "`envbuild --help` shows",
         ),
         (
             ["lok"],
-            "unknown command `lok`, wanted one of `lock`, `doctor`, `rules`, `explain`, `gpus`",
+            (
+                "unknown command `lok`, wanted one of `lock`, `sync`, `script`, "
+                "`dockerfile`, `doctor`, `rules`, `explain`, `gpus`"
+            ),
             "did you mean `lock`?",
         ),
         (
