@@ -14,7 +14,7 @@ nox.options.sessions = ["lint", "types", "tests"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 PYTHONS = nox.project.python_versions(PYPROJECT, max_version="3.14")
-SHELL_SCRIPTS = ("scripts/dev", ".ci/run")
+SHELL_SCRIPTS = ("scripts/dev", ".ci/run", "examples/pointcept-blackwell/scripts/install-cu128.sh")
 
 
 DEV_LOCK = "lockfiles/pylock.dev.toml"

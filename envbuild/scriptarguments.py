@@ -61,12 +61,13 @@ def script_arguments(parser: argparse.ArgumentParser, *, docker: bool = False) -
     what.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     what.add_argument("--dry-run", action="store_true", help="write nothing, say what would be")
     what.add_argument(
-        "--output", metavar="FILE", help="write it there, for the project where it lies"
-    )
-    what.add_argument(
         "--ptx", action="store_true", help="compile also PTX, which newer GPUs can make code of"
     )
     if docker:
         what.add_argument(
             "--base", metavar="IMAGE", help="the image to stand on (default: a plain Ubuntu)"
+        )
+    else:
+        what.add_argument(
+            "--output", metavar="FILE", help="write it there, for the project where it lies"
         )

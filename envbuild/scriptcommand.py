@@ -31,7 +31,8 @@ def run_script(arguments: argparse.Namespace) -> int:
             "`--check` and `--dry-run` exclude each other", hint="leave one of them out"
         )
     files = ProjectFiles(project_directory(arguments.path))
-    output = Path(arguments.output).absolute() if arguments.output else None
+    named = getattr(arguments, "output", None)
+    output = Path(named).absolute() if named else None
     goal_files = files if output is None else ProjectFiles(output.parent)
     if output is not None and not output.parent.is_dir():
         raise InputError(f"`{output.parent}` is no folder, wanted that of `--output`")
@@ -64,7 +65,7 @@ def _run(
     if arguments.command == "script":
         return script(options, files=files, goal_files=goal_files)
     wanted = DockerOptions(script=options, base=arguments.base)
-    return dockerfile(wanted, files=files, goal_files=goal_files)
+    return dockerfile(wanted, files=files)
 
 
 def _make_executable(root: Path, report: RenderReport) -> None:

@@ -104,7 +104,8 @@ def write_compiler(path: Path, version: str) -> Path:
     """Write a compiler that says that it is of a version, and compiles as the machine's does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
-        f'#!/bin/sh\nif [ "$1" = -dumpversion ]; then echo "{version}"; exit 0; fi\nexec c++ "$@"\n'
+        f'#!/bin/sh\nif [ "$1" = -dumpversion ]; then echo "{version}"; exit 0; fi\n'
+        f'exec {which("c++")} "$@"\n'
     )
     path.chmod(0o755)
     return path

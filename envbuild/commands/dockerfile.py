@@ -39,24 +39,19 @@ def dockerfile_path(target: str) -> str:
     return f"scripts/Dockerfile.{target}"
 
 
-def dockerfile(
-    options: DockerOptions, *, files: Files, goal_files: Files | None = None
-) -> RenderReport:
+def dockerfile(options: DockerOptions, *, files: Files) -> RenderReport:
     """Write the Dockerfile, what it leaves out, and the script that it runs; or compare them.
 
-    Where ``goal_files`` are others than the project's, the script is left alone. Raises what
-    `envbuild.commands.script.script` raises.
+    Raises what `envbuild.commands.script.script` raises.
     """
-    goal_files = goal_files or files
     locked = read_locked(files, options.script.target)
-    path = options.script.goal or dockerfile_path(locked.target.name)
+    path = dockerfile_path(locked.target.name)
     if options.script.check:
-        options = _remembered(options, goal_files.read(path))
+        options = _remembered(options, files.read(path))
     source = _source(locked, options, files)
     texts = {path: render_dockerfile(source), f"{path}.dockerignore": render_ignore(source)}
-    if options.script.goal is None:
-        texts[source.script] = script_text(locked, options.script)
-    return concluded("dockerfile", options.script, locked, texts, goal_files)
+    texts[source.script] = script_text(locked, options.script)
+    return concluded("dockerfile", options.script, locked, texts, files)
 
 
 def _remembered(options: DockerOptions, before: str | None) -> DockerOptions:

@@ -83,6 +83,7 @@ def plan_for(
         needs=_needs(lock, aim),
         variables=common_variables(aim) if lock.builds else (),
         steps=tuple(_steps(lock, project, target, aim, path=path, by_project=by_project)),
+        base=lock.base,
     )
 
 
@@ -93,7 +94,8 @@ def is_by_project(project: Project, target: Target) -> bool:
 
 def build_aim(lock: TargetLock, *, ptx: bool = False) -> BuildAim:
     """Return what the extensions of a lock are built for."""
-    torch = next((one.version for one in lock.packages if one.name == "torch"), "0")
+    kept = lock.frozen.torch if lock.frozen is not None else None
+    torch = next((one.version for one in lock.packages if one.name == "torch"), kept or "")
     return BuildAim(
         torch=torch.partition("+")[0],
         cuda=None if lock.cuda is None else CudaVersion.parse(lock.cuda),
@@ -152,7 +154,7 @@ def _steps(
 
 
 def _compile(build: SourceBuild, aim: BuildAim) -> Compile:
-    against = f"torch {aim.torch}" if aim.torch != "0" else "the environment"
+    against = f"torch {aim.torch}" if aim.torch else "the environment"
     return Compile(
         build=build,
         variables=variables_for(build.project, aim),

@@ -1,0 +1,127 @@
+"""Dockerfiles: stages, layers that are kept, and what a committed one was made from."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from test_core_plan import LOCK, POINTOPS, pinned, plan
+
+from envbuild.cli import main
+from envbuild.core.dockerfile import DockerSource, render_dockerfile, render_ignore, toolkit_image
+from envbuild.core.generated import is_untouched, parse_header
+
+if TYPE_CHECKING:
+    from envbuild.model.lock import TargetLock
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "pointcept-blackwell"
+BUILT = replace(LOCK, builds=(POINTOPS,))
+
+
+def source(lock: TargetLock = LOCK, **changes: object) -> DockerSource:
+    made = DockerSource(
+        plan=plan(lock),
+        lock=lock,
+        script="scripts/install-cu128.sh",
+        envbuild="envbuild==1",
+        files=("lockfiles/pylock.cu128.toml", "pyproject.toml"),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def stages(text: str) -> list[str]:
+    return re.findall(r"^FROM \S+ AS (\w+)$", text, re.MULTILINE)
+
+
+def test_only_the_stage_that_compiles_has_the_toolkit() -> None:
+    text = render_dockerfile(source(BUILT, folders=("libs/pointops",)))
+    assert stages(text) == ["uv", "build", "runtime"]
+    assert "ARG BUILD_IMAGE=${REGISTRY}nvidia/cuda:12.8.1-devel-ubuntu24.04" in text
+    assert "ARG BASE_IMAGE=${REGISTRY}ubuntu:24.04" in text
+    assert "nvidia/cuda" not in render_dockerfile(source())
+
+
+def test_the_toolkit_is_the_first_that_knows_the_gpus() -> None:
+    assert "cuda:12.9.1-devel" in toolkit_image(LOCK, "12.9")
+    assert "cuda:12.8.1-devel" in toolkit_image(LOCK, "12.8")
+    assert "cuda:12.1.1-devel-ubuntu22.04" in toolkit_image(replace(LOCK, cuda="12.1"))
+
+
+def test_what_the_install_reads_is_copied_before_the_source() -> None:
+    text = render_dockerfile(source(BUILT, folders=("libs/it's one",)))
+    lock = text.index('COPY ["lockfiles/pylock.cu128.toml", "./lockfiles/"]')
+    folder = text.index('COPY ["libs/it\'s one", "./libs/it\'s one/"]')
+    install = text.index("sh scripts/install-cu128.sh")
+    assert lock < folder < install < text.index("COPY --chown=app:app . .")
+
+
+def test_nothing_of_apt_asks() -> None:
+    text = render_dockerfile(
+        source(replace(BUILT, packages=(*LOCK.packages, pinned("triton", "3.3.0"))))
+    )
+    calls = re.findall(r"RUN apt-get update.*?lists/\*", text, re.DOTALL)
+    assert len(calls) == 2
+    for call in calls:
+        assert "DEBIAN_FRONTEND=noninteractive" in call
+        assert "install -y" in call
+        assert "--no-install-recommends" in call
+    assert "ENV DEBIAN_FRONTEND" not in text
+
+
+def test_the_result_runs_as_a_user_and_ends_with_the_doctor() -> None:
+    text = render_dockerfile(source())
+    assert text.index("USER app") < text.index("envbuild doctor /opt/venv")
+    assert text.rstrip().endswith("--fail-on error")
+    assert f'envbuild.lock.sha256="{plan().lock_sha256}"' in text
+
+
+def test_a_base_of_the_users_is_taken_as_it_is() -> None:
+    base = "registry.example.org/os@sha256:" + "0" * 64
+    text = render_dockerfile(source(base=base))
+    assert f"ARG BASE_IMAGE={base}\n" in text
+
+
+def test_the_project_itself_comes_after_its_source() -> None:
+    text = render_dockerfile(source(needs_project=True))
+    first, second = (m.start() for m in re.finditer("sh scripts/install-cu128.sh", text))
+    assert text.index("--no-install-project") < text.index("COPY . .") < second
+    assert first < text.index("COPY . .")
+
+
+def test_what_is_needed_is_never_left_out() -> None:
+    lines = render_ignore(source(folders=("libs/venv",))).splitlines()
+    assert lines.index("**/venv") < lines.index("!libs/venv")
+
+
+def test_an_edit_is_seen() -> None:
+    text = render_dockerfile(source(options=("--ptx",)))
+    header = parse_header(text)
+    assert header is not None
+    assert header.options == ("--ptx",)
+    assert is_untouched(text)
+    assert not is_untouched(text.replace("USER app", "USER root"))
+    assert parse_header("FROM ubuntu\n") is None
+
+
+@pytest.mark.parametrize("command", ["script", "dockerfile"])
+def test_the_files_of_the_example_are_those_of_its_lock(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main([command, str(EXAMPLE), "--check", "--format", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert (code, answer["outcome"], answer["changes"]) == (0, "fresh", [])
+    assert answer["builds"] == ["pointgroup-ops", "pointops", "sharedarray"]
+    assert len(answer["incomplete"]) == 4
+
+
+def test_the_script_of_the_example_builds_both_extensions_and_says_what_is_incomplete() -> None:
+    text = (EXAMPLE / "scripts/install-cu128.sh").read_text(encoding="utf-8")
+    for name in ("pointops", "pointgroup_ops"):
+        assert f"path libs/{name}" in text
+    assert "default TORCH_CUDA_ARCH_LIST '10.0;12.0'" in text
+    assert "UNHASHED='flash-attn, torch-cluster, torch-scatter, torch-sparse'" in text
+    assert "torch-scatter @ https://data.pyg.org/whl/" in text
