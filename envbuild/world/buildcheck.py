@@ -24,11 +24,13 @@ def read_built(
     if one is None:
         raise WorldError(f"`{project}` was built and installed, and is not in {installed.prefix}")
     objects = _objects(one)
+    # An extension finds torch's libraries because `import torch` loaded them before.
+    torch = _objects(found) if (found := installed.find("torch")) is not None else ()
     return BuiltPackage(
         name=one.name,
         version=one.version,
         objects=objects,
-        links=read_links(installed, root=root, environment=environment, paths=objects),
+        links=read_links(installed, root=root, environment=environment, paths=(*torch, *objects)),
         codes=read_device_codes(installed, root=root, paths=objects),
         pure=bool(one.tags) and all(tag.endswith("-none-any") for tag in one.tags),
     )
