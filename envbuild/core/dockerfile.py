@@ -88,8 +88,9 @@ def render_dockerfile(source: DockerSource) -> str:
         comment(f"docker build -f scripts/Dockerfile.{source.plan.target} -t NAME ."),
         "# Build arguments: REGISTRY (a mirror of Docker Hub, with a slash at its end), UV_IMAGE,",
         "# BASE_IMAGE, BUILD_IMAGE, BUILD_PACKAGES (of apt, for what is compiled), ENVBUILD (the",
-        "# requirement that brings the doctor), and ENVBUILD_ALLOW_UNHASHED=1 where the lock lacks",
-        "# hashes and that is accepted.",
+        "# requirement that brings the doctor), UV_PYTHON_PREFERENCE=only-system where both images have",
+        "# the Python of the lock, UV_PYTHON_INSTALL_MIRROR, and ENVBUILD_ALLOW_UNHASHED=1 where the",
+        "# lock lacks hashes and that is accepted.",
     ]
     for stage in (_arguments, _build, _runtime):
         lines += ["", *stage(source)]
@@ -125,11 +126,12 @@ def _build(source: DockerSource) -> Iterator[str]:
     if plan.needs.git:
         packages += " git"
     yield "ARG BUILD_PACKAGES="
-    yield from _packages(f"{packages} $BUILD_PACKAGES")
+    yield from _packages(f"{packages} $BUILD_PACKAGES", also=f"mkdir -p {PYTHONS}")
     yield "COPY --from=uv /uv /usr/local/bin/uv"
     yield "# Python comes from uv too: the same build of it on every base image."
-    yield f"ENV UV_PYTHON_INSTALL_DIR={PYTHONS} UV_PYTHON_PREFERENCE=only-managed"
-    yield "ENV UV_LINK_MODE=copy"
+    yield "ARG UV_PYTHON_PREFERENCE=only-managed"
+    yield "ARG UV_PYTHON_INSTALL_MIRROR"
+    yield f"ENV UV_PYTHON_INSTALL_DIR={PYTHONS} UV_LINK_MODE=copy"
     yield "WORKDIR /app"
     yield "# What the install reads and nothing else: a change of the source builds nothing anew."
     for path in (*source.files, source.script):
@@ -155,11 +157,11 @@ def _install(source: DockerSource, option: str) -> Iterator[str]:
     yield f'    ENVBUILD_ALLOW_UNHASHED="$ENVBUILD_ALLOW_UNHASHED" {words}'
 
 
-def _packages(names: str) -> Iterator[str]:
+def _packages(names: str, *, also: str = "") -> Iterator[str]:
     yield "RUN apt-get update \\"
     yield "    && DEBIAN_FRONTEND=noninteractive TZ=Etc/UTC apt-get install -y \\"
     yield f"        --no-install-recommends {names} \\"
-    yield "    && rm -rf /var/lib/apt/lists/*"
+    yield "    && rm -rf /var/lib/apt/lists/*" + (f" && {also}" if also else "")
 
 
 def _runtime(source: DockerSource) -> Iterator[str]:
@@ -184,7 +186,8 @@ def _runtime(source: DockerSource) -> Iterator[str]:
     yield "# The doctor looks at what was built, and leaves nothing behind."
     yield "RUN --mount=from=uv,source=/uv,target=/usr/local/bin/uv \\"
     yield "    --mount=type=cache,target=/tmp/uv-cache,uid=10001 \\"
-    yield '    UV_CACHE_DIR=/tmp/uv-cache uv tool run --no-config --from "$ENVBUILD" \\'
+    yield "    UV_CACHE_DIR=/tmp/uv-cache UV_TOOL_DIR=/tmp/uv-cache/tools \\"
+    yield '    uv tool run --no-config --from "$ENVBUILD" \\'
     yield f"        envbuild doctor {VENV} --project /app --fail-on error"
 
 
