@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envbuild.commands.lockfiles import pylock_path
-from envbuild.commands.projectreading import parsed_project
+from envbuild.commands.projectreading import parsed_project, pylock_path
 from envbuild.core.plan import plan_for
 from envbuild.core.pylock import read_target_lock
 from envbuild.errors import InputError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.commands.projectreading import pylock_path
 from envbuild.core.boundproject import bound_project
 from envbuild.core.compare import compare_code, compare_locks, compare_sets, compare_versions
 from envbuild.core.pylock import read_target_lock, render_pylock
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
 
 UV_LOCK = "uv.lock"
 PYPROJECT = "pyproject.toml"
-
-
-def pylock_path(target: str) -> str:
-    """Return where the pylock of a target lies."""
-    return f"lockfiles/pylock.{target}.toml"
 
 
 def requirements_path(target: str) -> str:

@@ -1,4 +1,4 @@
-"""Read a project's pyproject.toml, with the requirements files that it names."""
+"""Read a project: its pyproject.toml, the requirements files it names, and where locks lie."""
 
 from __future__ import annotations
 
@@ -36,3 +36,8 @@ def _requirement_files(text: str, files: Files) -> dict[str, str]:
         tried |= named
         read = {name: files.read(name) for name in sorted(named)}
         found.update({name: content for name, content in read.items() if content is not None})
+
+
+def pylock_path(target: str) -> str:
+    """Return where the pylock of a target lies."""
+    return f"lockfiles/pylock.{target}.toml"
