@@ -129,6 +129,8 @@ def _settings(source: ScriptSource) -> Iterator[str]:
         "STEPS": str(len(plan.steps)),
         "OWN": " ".join(own),
         "UNHASHED": ", ".join(one.name for one in lock.unhashed),
+        "BASE": plan.base or "",
+        "BASE_PYTHON": lock.frozen.python if lock.frozen is not None else "",
         "CLEARED": CLEARED,
         "EXIT_CODES": EXIT_CODES,
     }
@@ -137,7 +139,8 @@ def _settings(source: ScriptSource) -> Iterator[str]:
         pairs["OLDEST_NVCC"] = plan.needs.oldest_nvcc or f"{plan.needs.cuda_major or 0}.0"
         pairs["OLDEST_GCC"] = str(OLDEST_GCC)
         torch = (one.version for one in lock.packages if one.name == "torch")
-        pairs["LOCKED_TORCH"] = next(torch, "")
+        kept = lock.frozen.torch if lock.frozen is not None else None
+        pairs["LOCKED_TORCH"] = next(torch, kept or "")
         yield "newline='\n'"
     yield from (assignment(name, value) for name, value in pairs.items())
 

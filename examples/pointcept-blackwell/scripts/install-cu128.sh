@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 74f47768e6d9acf1a6a4191d1b8bfb8855e8ca0ab746665356536b34ef683f1f)
-# identity: f088eb67e30536499ea44bfe2e3fcb76c08b427f36b0cc2ec1194c93954683f1
+# identity: c5d814b2a719f046e86a1f2034322741a3051c2af766be3489099d8be769094e
 # options:
 #
 # exit codes:
@@ -31,13 +31,15 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=74f47768e6d9acf1a6a4191d1b8bfb8855e8ca0ab746665356536b34ef683f1f
-SCRIPT_ID=f088eb67e30536499ea44bfe2e3fcb76c08b427f36b0cc2ec1194c93954683f1
+SCRIPT_ID=c5d814b2a719f046e86a1f2034322741a3051c2af766be3489099d8be769094e
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.9
 STEPS=6
 OWN='pointgroup-ops pointops sharedarray'
 UNHASHED='flash-attn, torch-cluster, torch-scatter, torch-sparse'
+BASE=''
+BASE_PYTHON=''
 CLEARED='UV_BREAK_SYSTEM_PACKAGES UV_BUILD_CONSTRAINT UV_CONFIG_FILE UV_CONSTRAINT UV_DEFAULT_INDEX UV_DEV UV_ENV_FILE UV_EXCLUDE UV_EXCLUDE_NEWER UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_FROZEN UV_GROUP UV_INDEX UV_INDEX_STRATEGY UV_INDEX_URL UV_ISOLATED UV_LOCKED UV_NO_BINARY UV_NO_BINARY_PACKAGE UV_NO_BUILD UV_NO_BUILD_ISOLATION UV_NO_BUILD_PACKAGE UV_NO_CONFIG UV_NO_DEFAULT_GROUPS UV_NO_DEV UV_NO_EDITABLE UV_NO_GROUP UV_NO_INDEX UV_NO_SOURCES UV_NO_SYNC UV_NO_VERIFY_HASHES UV_OFFLINE UV_ONLY_BINARY UV_OVERRIDE UV_PREFIX UV_PRERELEASE UV_PROJECT UV_PROJECT_ENVIRONMENT UV_PYTHON UV_REQUIRE_HASHES UV_RESOLUTION UV_SYSTEM_PYTHON UV_TARGET UV_TORCH_BACKEND UV_VENV_CLEAR UV_VENV_RELOCATABLE UV_VENV_SEED UV_VERIFY_HASHES UV_WORKING_DIR UV_WORKING_DIRECTORY'
 EXIT_CODES='exit codes:
   0   done, or nothing was to do
@@ -114,7 +116,7 @@ Installs target $TARGET exactly as $LOCK holds it. Nothing is asked.
 environment: UV_FIND_LINKS (folders with wheels, preferred to the network), ENVBUILD_MIRRORS
 ("https://files.pythonhosted.org=https://mirror.example/pypi ..."), UV_CACHE_DIR, UV_OFFLINE,
 ENVBUILD_CACHE_DIR (built wheels), ENVBUILD_ALLOW_UNHASHED=1, MAX_JOBS, NVCC_THREADS, CUDA_HOME,
-CC, CXX, HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
+CC, CXX, ENVBUILD_BASE_PYTHON (where the lock is around a base), HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
 USAGE
     printf '\n%s\n' "$EXIT_CODES"
 }
@@ -239,6 +241,10 @@ find_python() {
         fail 21 "this machine is $(uname -s)-$(uname -m), the lock is for Linux-$MACHINE" \
             "lock a target with the platform of this machine"
     fi
+    if [ -n "$BASE" ]; then
+        find_base
+        return
+    fi
     if ! python=$(run_uv python find "cpython$PYTHON" --no-project --system \
         --no-python-downloads 2>"$work/log"); then
         if [ -n "$offline" ] || [ "$UV_PYTHON_DOWNLOADS" = never ] || [ -n "$check_only" ]; then
@@ -252,6 +258,19 @@ find_python() {
         }
         python=$(run_uv python find "cpython$PYTHON" --no-project --system --no-python-downloads) ||
             fail 12 "no CPython $PYTHON was found" "uv python install $PYTHON"
+    fi
+}
+
+# What the base holds is kept: its interpreter makes the environment, which sees its packages.
+find_base() {
+    python=${ENVBUILD_BASE_PYTHON:-$BASE_PYTHON}
+    if [ ! -x "$python" ]; then
+        fail 12 "the interpreter of the base \`$BASE\`, \`$python\`, is not there" \
+            "run this in the base, or name its interpreter in ENVBUILD_BASE_PYTHON"
+    fi
+    found=$("$python" -I -S -c 'import sys; print("%d.%d" % sys.version_info[:2])') || found=none
+    if [ "$found" != "$PYTHON" ]; then
+        fail 12 "\`$python\` is Python $found, the lock is for the CPython $PYTHON of \`$BASE\`"
     fi
 }
 
@@ -332,7 +351,9 @@ make_environment() {
     mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
     : >"$venv/.envbuild-unfinished" || fail 13 "\`$venv\` cannot be written to"
     for part in bin lib lib64 include share pyvenv.cfg; do rm -rf -- "${venv:?}/$part"; done
+    # shellcheck disable=SC2046
     run_uv venv --quiet --no-project --no-config --allow-existing --python "$python" \
+        $(if [ -n "$BASE" ]; then printf '%s' --system-site-packages; fi) \
         -- "$venv" || fail 18 "uv could not make \`$venv\`"
     rm -f -- "$venv/.envbuild-unfinished"
     is_environment || fail 18 "\`$venv\` has no working Python $PYTHON"

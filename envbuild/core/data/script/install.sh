@@ -52,7 +52,7 @@ Installs target $TARGET exactly as $LOCK holds it. Nothing is asked.
 environment: UV_FIND_LINKS (folders with wheels, preferred to the network), ENVBUILD_MIRRORS
 ("https://files.pythonhosted.org=https://mirror.example/pypi ..."), UV_CACHE_DIR, UV_OFFLINE,
 ENVBUILD_CACHE_DIR (built wheels), ENVBUILD_ALLOW_UNHASHED=1, MAX_JOBS, NVCC_THREADS, CUDA_HOME,
-CC, CXX, HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
+CC, CXX, ENVBUILD_BASE_PYTHON (where the lock is around a base), HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
 USAGE
     printf '\n%s\n' "$EXIT_CODES"
 }
@@ -177,6 +177,10 @@ find_python() {
         fail 21 "this machine is $(uname -s)-$(uname -m), the lock is for Linux-$MACHINE" \
             "lock a target with the platform of this machine"
     fi
+    if [ -n "$BASE" ]; then
+        find_base
+        return
+    fi
     if ! python=$(run_uv python find "cpython$PYTHON" --no-project --system \
         --no-python-downloads 2>"$work/log"); then
         if [ -n "$offline" ] || [ "$UV_PYTHON_DOWNLOADS" = never ] || [ -n "$check_only" ]; then
@@ -190,6 +194,19 @@ find_python() {
         }
         python=$(run_uv python find "cpython$PYTHON" --no-project --system --no-python-downloads) ||
             fail 12 "no CPython $PYTHON was found" "uv python install $PYTHON"
+    fi
+}
+
+# What the base holds is kept: its interpreter makes the environment, which sees its packages.
+find_base() {
+    python=${ENVBUILD_BASE_PYTHON:-$BASE_PYTHON}
+    if [ ! -x "$python" ]; then
+        fail 12 "the interpreter of the base \`$BASE\`, \`$python\`, is not there" \
+            "run this in the base, or name its interpreter in ENVBUILD_BASE_PYTHON"
+    fi
+    found=$("$python" -I -S -c 'import sys; print("%d.%d" % sys.version_info[:2])') || found=none
+    if [ "$found" != "$PYTHON" ]; then
+        fail 12 "\`$python\` is Python $found, the lock is for the CPython $PYTHON of \`$BASE\`"
     fi
 }
 
@@ -270,7 +287,9 @@ make_environment() {
     mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
     : >"$venv/.envbuild-unfinished" || fail 13 "\`$venv\` cannot be written to"
     for part in bin lib lib64 include share pyvenv.cfg; do rm -rf -- "${venv:?}/$part"; done
+    # shellcheck disable=SC2046
     run_uv venv --quiet --no-project --no-config --allow-existing --python "$python" \
+        $(if [ -n "$BASE" ]; then printf '%s' --system-site-packages; fi) \
         -- "$venv" || fail 18 "uv could not make \`$venv\`"
     rm -f -- "$venv/.envbuild-unfinished"
     is_environment || fail 18 "\`$venv\` has no working Python $PYTHON"
