@@ -40,6 +40,17 @@ def test_what_explains_more_comes_before_what_is_alone() -> None:
     assert [one.code for one in found.problems[0].explains] == ["EB901", "EB902"]
 
 
+def test_what_breaks_torch_comes_first_however_little_it_explains() -> None:
+    twins = finding("EB201", brings=("file:/libnccl.so.2",))
+    symbols = finding("EB301", because=("file:/libnccl.so.2",), brings=("import:torch",))
+    audio = finding("EB103", brings=("dist:torchaudio", "import:torchaudio"))
+    effects = [finding(f"EB30{number}", because=("dist:torchaudio",)) for number in range(2, 6)]
+    found = sort_findings([audio, *effects, twins, symbols])
+    assert [problem.cause.code for problem in found.problems] == ["EB201", "EB103"]
+    minor = finding("EB106", severity=Severity.WARNING, brings=("import:torch",))
+    assert [one.cause for one in sort_findings([minor, audio]).problems] == [audio, minor]
+
+
 def test_a_warning_that_explains_an_error_is_the_cause() -> None:
     shadow = finding("EB701", severity=Severity.WARNING, brings=("library:libnccl.so.2",))
     missing = finding("EB301", because=("library:libnccl.so.2",))

@@ -239,7 +239,8 @@ def _other_cuda(
             ),
         ),
         because=(subject.token, "dist:torch"),
-        brings=(*(f"library:{name}" for name in libraries), *subject.brings),
+        # Not the library: what others lack for want of it is no consequence of this package.
+        brings=(subject.token, *subject.brings),
     )
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from envbuild.model.finding import Finding
 
+_TORCH = "import:torch"
 _PROBLEMS = (Severity.ERROR, Severity.WARNING)
 
 
@@ -64,7 +65,9 @@ def _problems(findings: list[Finding]) -> list[Problem]:
     causes = [number for number in range(len(findings)) if not _is_explained(number, reach)]
     seen: set[int] = set()
     problems = []
-    for cause in sorted(causes, key=ranks.__getitem__):
+    torch_first = sorted(causes, key=ranks.__getitem__)
+    torch_first.sort(key=lambda one: not _breaks_torch(one, findings, reach))
+    for cause in torch_first:
         if cause in seen:  # it and a cause before it explain each other
             continue
         under = [one for one in reach[cause] if one not in seen and one != cause]
@@ -89,6 +92,14 @@ def _rank(
     group = reach[number] | {number}
     worst = min(severity_rank(findings[one].severity) for one in group)
     return (worst, -len(group), severity_rank(finding.severity), *_text_key(finding))
+
+
+def _breaks_torch(
+    number: int, findings: list[Finding], reach: Mapping[int, frozenset[int]]
+) -> bool:
+    """Whether an error in a group fails `import torch`: without it, nothing else counts."""
+    group = (findings[one] for one in (number, *reach[number]))
+    return any(one.severity is Severity.ERROR and _TORCH in one.brings for one in group)
 
 
 def _reach(findings: list[Finding]) -> dict[int, frozenset[int]]:
