@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
+import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from index import LocalIndex, Resource
 from lockworld import UV
 
 from envbuild.core.buildwords import BuildAim, built_capabilities, common_variables, variables_for
@@ -239,6 +242,50 @@ def test_a_source_with_cuda_code_needs_an_nvcc_that_fits(plain: Bench) -> None:
     with pytest.raises(WorldError) as caught:
         plain.ensure(PLAIN)
     assert "nvcc of CUDA 12.4 does not compile for 10.0, wanted CUDA 12.8" in caught.value.message
+
+
+def test_a_commit_is_built_and_its_folder_named(plain: Bench) -> None:
+    git = shutil.which("git")
+    if git is None:
+        pytest.skip("needs git")
+    repository = plain.project / "libs"
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    for words in (("init", "-q"), ("add", "."), (*who, "commit", "-q", "-m", "one")):
+        subprocess.run([git, "-C", str(repository), *words], check=True)
+    found = subprocess.run(
+        [git, "-C", str(repository), "rev-parse", "HEAD"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    commit = found.stdout.strip()
+    build = SourceBuild(project="plain", git=f"file://{repository}@{commit}#subdirectory=plain")
+    assert plain.ensure(build) == "built"
+    shutil.rmtree(repository / ".git")
+    assert plain.ensure(build, again=True, may_build=False) == "cached"
+    gone = SourceBuild(project="plain", git=f"file://{repository}@{commit}#subdirectory=none")
+    with pytest.raises(WorldError, match="`git fetch` failed"):
+        plain.ensure(gone)
+
+
+def test_an_sdist_is_built_if_its_bytes_are_those_of_the_lock(plain: Bench) -> None:
+    folder = plain.project / "libs" / "plain"
+    folder.rename(folder.with_name("plain-1.0"))
+    packed = plain.project / "plain-1.0.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(folder.with_name("plain-1.0"), "plain-1.0")
+    data = packed.read_bytes()
+    with LocalIndex() as index:
+        index.put("/files/plain-1.0.tar.gz", b"")
+        index.resources["/files/plain-1.0.tar.gz"] = Resource(body=data)
+        url = f"{index.base}/files/plain-1.0.tar.gz"
+        digest = hashlib.sha256(data).hexdigest()
+        wrong = SourceBuild(project="plain", version="1.0", url=url, sha256="0" * 64)
+        with pytest.raises(WorldError, match=f"has the sha256 {digest}, wanted 0000"):
+            plain.ensure(wrong)
+        right = SourceBuild(project="plain", version="1.0", url=url, sha256=digest)
+        assert plain.ensure(right) == "built"
+    assert plain.ensure(right) == "kept"
 
 
 @pytest.fixture(name="real", scope="module")
