@@ -88,9 +88,9 @@ def render_dockerfile(source: DockerSource) -> str:
         comment(f"docker build -f scripts/Dockerfile.{source.plan.target} -t NAME ."),
         "# Build arguments: REGISTRY (a mirror of Docker Hub, with a slash at its end), UV_IMAGE,",
         "# BASE_IMAGE, BUILD_IMAGE, BUILD_PACKAGES (of apt, for what is compiled), ENVBUILD (the",
-        "# requirement that brings the doctor), UV_PYTHON_PREFERENCE=only-system where both images have",
-        "# the Python of the lock, UV_PYTHON_INSTALL_MIRROR, and ENVBUILD_ALLOW_UNHASHED=1 where the",
-        "# lock lacks hashes and that is accepted.",
+        "# requirement that brings the doctor), UV_PYTHON_PREFERENCE=only-system where both images",
+        "# have the Python of the lock, UV_PYTHON_INSTALL_MIRROR, ENVBUILD_ALLOW_UNHASHED=1 where",
+        "# the lock lacks hashes and that is accepted.",
     ]
     for stage in (_arguments, _build, _runtime):
         lines += ["", *stage(source)]
@@ -102,12 +102,13 @@ def _compiles(source: DockerSource) -> bool:
 
 
 def _arguments(source: DockerSource) -> Iterator[str]:
-    plan, base = source.plan, source.base or base_image(source.lock)
-    registry = "" if source.base else "${REGISTRY}"
+    plan = source.plan
+    named = source.base or plan.base
+    base, registry = (named, "") if named else (base_image(source.lock), "${REGISTRY}")
     yield "ARG REGISTRY="
     yield f"ARG UV_IMAGE={_UV}:{plan.needs.uv}"
     yield f"ARG BASE_IMAGE={registry}{base}"
-    if _compiles(source) and source.lock.cuda is not None:
+    if _compiles(source) and source.lock.cuda is not None and plan.base is None:
         yield "# Only this stage has the toolkit; nothing of it but what was compiled is kept."
         image = toolkit_image(source.lock, plan.needs.oldest_nvcc)
         yield f"ARG BUILD_IMAGE=${{REGISTRY}}{image}"
@@ -175,7 +176,8 @@ def _runtime(source: DockerSource) -> Iterator[str]:
         yield "# triton compiles its launchers with the host's compiler when a model runs."
         yield from _packages("ca-certificates gcc libc6-dev")
     yield "RUN useradd --create-home --uid 10001 app"
-    yield f"COPY --from=build {PYTHONS} {PYTHONS}"
+    if plan.base is None:
+        yield f"COPY --from=build {PYTHONS} {PYTHONS}"
     yield f"COPY --from=build {VENV} {VENV}"
     yield f"ENV VIRTUAL_ENV={VENV} PATH={VENV}/bin:$PATH \\"
     yield "    NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility"
