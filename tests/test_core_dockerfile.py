@@ -85,6 +85,13 @@ def test_a_base_of_the_users_is_taken_as_it_is() -> None:
     assert f"ARG BASE_IMAGE={base}\n" in text
 
 
+def test_a_base_that_is_kept_brings_its_python_and_its_toolkit() -> None:
+    text = render_dockerfile(source(replace(BUILT, base="nvcr.io/nvidia/pytorch:25.05-py3")))
+    assert "ARG BASE_IMAGE=nvcr.io/nvidia/pytorch:25.05-py3\n" in text
+    assert "ARG BUILD_IMAGE=${BASE_IMAGE}\n" in text
+    assert "/opt/python" not in text
+
+
 def test_the_project_itself_comes_after_its_source() -> None:
     text = render_dockerfile(source(needs_project=True))
     first, second = (m.start() for m in re.finditer("sh scripts/install-cu128.sh", text))

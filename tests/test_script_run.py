@@ -25,6 +25,7 @@ from scriptworld import (
     run_script,
     versions,
 )
+from test_lock_frozen import image, write
 
 if TYPE_CHECKING:
     from index import LocalIndex
@@ -398,3 +399,17 @@ def test_the_interpreter_is_kept(made: World) -> None:
     (made.root / ".venv/.envbuild-stamp").unlink()
     run_script(made)
     assert (made.root / ".venv/pyvenv.cfg").read_text() == text
+
+
+def test_a_base_is_kept_and_seen(world: World, tmp_path: Path) -> None:
+    assert PYTHON is not None
+    write(world, "torch", "tqdm")
+    world.lock(base_root=str(image(tmp_path).root))
+    make_script(world)
+    assert run_script(world, ENVBUILD_BASE_PYTHON="/nonexistent").returncode == 12
+    ended = run_script(world, ENVBUILD_BASE_PYTHON=PYTHON)
+    assert ended.returncode == 0, ended.stderr
+    assert set(versions(world.root / ".venv")) == {"tqdm"}
+    held = (world.root / ".venv/pyvenv.cfg").read_text()
+    assert "include-system-site-packages = true" in held
+    assert "nothing to do" in run_script(world, ENVBUILD_BASE_PYTHON=PYTHON).stderr

@@ -127,12 +127,16 @@ def _build(source: DockerSource) -> Iterator[str]:
     if plan.needs.git:
         packages += " git"
     yield "ARG BUILD_PACKAGES="
-    yield from _packages(f"{packages} $BUILD_PACKAGES", also=f"mkdir -p {PYTHONS}")
+    made = f"mkdir -p {PYTHONS}" if plan.base is None else ""
+    yield from _packages(f"{packages} $BUILD_PACKAGES", also=made)
     yield "COPY --from=uv /uv /usr/local/bin/uv"
-    yield "# Python comes from uv too: the same build of it on every base image."
-    yield "ARG UV_PYTHON_PREFERENCE=only-managed"
-    yield "ARG UV_PYTHON_INSTALL_MIRROR"
-    yield f"ENV UV_PYTHON_INSTALL_DIR={PYTHONS} UV_LINK_MODE=copy"
+    if plan.base is None:
+        yield "# Python comes from uv too: the same build of it on every base image."
+        yield "ARG UV_PYTHON_PREFERENCE=only-managed"
+        yield "ARG UV_PYTHON_INSTALL_MIRROR"
+        yield f"ENV UV_PYTHON_INSTALL_DIR={PYTHONS} UV_LINK_MODE=copy"
+    else:
+        yield "ENV UV_LINK_MODE=copy"
     yield "WORKDIR /app"
     yield "# What the install reads and nothing else: a change of the source builds nothing anew."
     for path in (*source.files, source.script):
