@@ -322,7 +322,7 @@ def test_a_cuda_extension_has_code_for_both_gpus_and_links_to_the_torch(real: Be
     assert [str(one) for one in code.sass] == ["10.0", "12.0"]
     assert not built.links.symbols
     (imports,) = (one for one in built.links.torch_users if one.path in built.objects)
-    assert {"libc10.so", "libtorch.so"} <= set(imports.libraries)
+    assert {"libc10.so", "libtorch_cpu.so"} <= set(imports.libraries)
     assert real.ensure(build) == "kept"
     script = (
         "import torch, glob, squares; p = glob.glob(squares.__path__[0] + '/_C*.so')[0];"
