@@ -370,8 +370,14 @@ def _kill_somewhere(world: World, seconds: float) -> None:
 @pytest.mark.parametrize("layer", ["pip", "project"])
 @pytest.mark.parametrize("times", [4, pytest.param(25, marks=pytest.mark.slow)])
 def test_killed_anywhere_it_can_be_run_again(
-    world: World, templates: dict[str, Path], layer: str, times: int
+    world: World,
+    templates: dict[str, Path],
+    layer: str,
+    times: int,
+    pytestconfig: pytest.Config,
 ) -> None:
+    if times > 4 and "slow" not in pytestconfig.getoption("markexpr"):
+        pytest.skip("takes minutes: run with -m slow")
     shutil.copytree(templates[layer], world.root, dirs_exist_ok=True)
     begun = time.monotonic()
     assert run_script(world).returncode == 0
