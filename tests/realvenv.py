@@ -53,7 +53,7 @@ class Done:
     @property
     def state(self) -> str:
         """Return why it failed, or that it did not."""
-        return self.reason if self.code else "works"
+        return f"exit status {self.code}: {self.reason}" if self.code else "works"
 
 
 @dataclass(frozen=True, kw_only=True)
