@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -105,6 +106,16 @@ def generated(session: nox.Session) -> None:
     """Write docs/checks.md anew from the rules."""
     session.install("--editable", ".")
     session.run("python", "scripts/render_checks.py", *session.posargs)
+
+
+@nox.session(default=False)
+def image(session: nox.Session) -> None:
+    """Build a container image for real; needs root, buildah and debootstrap."""
+    for program in ("buildah", "debootstrap"):
+        if shutil.which(program) is None:
+            session.error(f"needs `{program}`: apt-get install -y buildah debootstrap")
+    install(session, "test")
+    session.run("python", "tests/image/build.py", *session.posargs)
 
 
 @nox.session(default=False)
