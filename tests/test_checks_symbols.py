@@ -389,6 +389,40 @@ def test_one_ffmpeg_is_enough() -> None:
     assert found(missing_library, *torchcodec("4", "5", "7")) == []
 
 
+@pytest.mark.parametrize(
+    ("requires", "fix"),
+    [
+        (
+            ("cuda-toolkit[cublas,nvrtc]==12.*; extra == 'ctk'",),
+            Install(requirements=("cupy-cuda12x[ctk]==14.2.0",)),
+        ),
+        ((), Manual(text="install the CUDA 12 toolkit")),
+    ],
+)
+def test_cupy_is_imported_without_cuda(requires: tuple[str, ...], fix: object) -> None:
+    paths = "cupy_backends/cuda/libs/cublas.so", "cupy/cuda/jitify.so"
+    cupy = dist("cupy-cuda12x 14.2.0", *paths, requires=requires)
+    links = Links(
+        libraries=(library(paths[0], "libcublas.so.12"), library(paths[1], "libnvrtc.so.12"))
+    )
+    finding = one(missing_library, env(cupy), owned(cupy), links)
+    assert (finding.severity, finding.fixes) == (Severity.NOTE, (fix,))
+    assert finding.message == (
+        "cupy-cuda12x 14.2.0: no CUDA 12 libraries were found, which it needs on a GPU"
+    )
+    torch = dist("torch 2.11.0", TORCH_CUDA)
+    facts = env(torch, cupy, torch="2.11.0+cu130"), owned(torch, cupy), links
+    assert found(missing_library, *facts) == []
+    assert one(other_cuda, *facts).severity is Severity.WARNING
+
+
+def test_what_is_linked_to_torch_where_there_is_none() -> None:
+    codec = dist("torchcodec 0.17.0", "torchcodec/libtorchcodec_image.so")
+    links = Links(libraries=(library("torchcodec/libtorchcodec_image.so", "libc10.so"),))
+    finding = one(missing_library, env(codec), owned(codec), links)
+    assert finding.message.endswith("needs `libc10.so`, which torch brings, and there is none")
+
+
 def test_a_package_of_another_cuda_major() -> None:
     vllm = dist("vllm 0.21.0", "vllm/_C.abi3.so")
     torch = dist("torch 2.9.1+cu129", TORCH_CUDA)

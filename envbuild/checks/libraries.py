@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from envbuild.checks.ffmpeg import without_ffmpeg
+from envbuild.checks.lazylibraries import is_lazy, without_toolkit
 from envbuild.checks.owners import owners_for, shortened, torch_cuda, torch_label, torch_pin
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import first_from, majors_of, package_for
@@ -102,7 +103,8 @@ def missing_library(installed: Installed, ownership: Ownership, links: Links) ->
     **What it finds.** Each library that a wheel is meant to bring and that nothing satisfies,
     the package that brings it, and whether that package is installed. Libraries that only some
     uses need (the driver's `libcuda.so.1`, MPI, RDMA) are not reported. No FFmpeg is a warning
-    for torchcodec before 0.16, which opens it when it is imported, and else a note.
+    for torchcodec before 0.16, which opens it when it is imported, and else a note;
+    so is no CUDA for cupy, which is made to find that on the system.
 
     **Why it matters.** `libcusparseLt.so.0: cannot open shared object file` on `import torch`.
     The file often went with another package that owned the same path: metadata still lists it.
@@ -113,12 +115,17 @@ def missing_library(installed: Installed, ownership: Ownership, links: Links) ->
     """
     owners = owners_for(installed, ownership)
     groups: dict[tuple[Subject, str], list[MissingLibrary]] = {}
-    for one in links.libraries:
-        subject = owners.subject(one.path)
-        if not one.optional and not _is_foreign(subject, one.library, installed):
+    missing = [
+        one
+        for one in links.libraries
+        if not one.optional and not _is_foreign(owners.subject(one.path), one.library, installed)
+    ]
+    for one in missing:
+        if not is_lazy(subject := owners.subject(one.path)):
             groups.setdefault((subject, one.library), []).append(one)
-    for (subject, library), missing in groups.items():
-        yield _missing(owners, subject, library, [one.path for one in missing])
+    for (subject, library), alike in groups.items():
+        yield _missing(owners, subject, library, [one.path for one in alike])
+    yield from without_toolkit(owners, missing)
     yield from without_ffmpeg(owners, links)
 
 
@@ -150,9 +157,7 @@ def _where(owners: Owners, package: str | None, pin: str | None, places: list[st
     if package is None:
         return "which nothing brings"
     if package == "torch" and not places:
-        build = torch_label(owners.installed)
-        cpu = owners.installed.torch is not None and owners.installed.torch.cuda is None
-        return f"which {build} does not have{': it is a CPU build' if cpu else ''}"
+        return _not_of_torch(owners.installed)
     held = owners.installed.find(package)
     if held is None and pin:
         return f"which `{package}` brings: torch pins {pin}, and it is not installed"
@@ -161,6 +166,14 @@ def _where(owners: Owners, package: str | None, pin: str | None, places: list[st
     if places:
         return f"which {held.label} brings and the loader does not find"
     return f"which {held.label} does not hold"
+
+
+def _not_of_torch(installed: Installed) -> str:
+    build = torch_label(installed)
+    if build == "torch":
+        return "which torch brings, and there is none"
+    is_cpu = installed.torch is not None and installed.torch.cuda is None
+    return f"which {build} does not have{': it is a CPU build' if is_cpu else ''}"
 
 
 def _apart(paths: list[str], places: list[str]) -> str | None:
@@ -178,6 +191,8 @@ def _bring(
     if package is None:
         return ()
     held = owners.installed.find(package)
+    if package == "torch" and held is None:
+        return (Manual(text="install torch: `envbuild lock` finds the build that fits"),)
     if package == "torch" and not is_recorded:
         return (Manual(text="install a CUDA build of torch: name a GPU in a target and lock"),)
     if held is not None and (pin is None or held.version == pin):
@@ -223,7 +238,7 @@ def _other_cuda(
     cuda = torch_cuda(installed)
     return Finding(
         code="EB305",
-        severity=Severity.ERROR,
+        severity=Severity.WARNING if is_lazy(subject) else Severity.ERROR,
         subject=subject.label,
         message=(
             f"{subject.label} is linked to CUDA {major} (`{libraries[0]}`),"

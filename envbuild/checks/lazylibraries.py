@@ -1,0 +1,49 @@
+"""CUDA libraries that a package opens when they are used, and that it expects of the system."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from envbuild.checks.owners import shortened
+from envbuild.model.finding import Finding, Severity
+from envbuild.model.fix import Install, Manual
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from envbuild.checks.owners import Owners, Subject
+    from envbuild.model.fix import Fix
+    from envbuild.model.links import MissingLibrary
+
+_CUPY = re.compile(r"cupy(?:-cuda(\d+)x?)?")
+_CTK = re.compile(r"^cuda-toolkit\b.*\bextra\s*==\s*['\"]ctk['\"]")
+
+
+def is_lazy(subject: Subject) -> bool:
+    """Whether a package is imported without the CUDA libraries that its modules are linked to."""
+    return _CUPY.fullmatch(subject.name) is not None
+
+
+def without_toolkit(owners: Owners, lacking: Iterable[MissingLibrary]) -> Iterator[Finding]:
+    """Give one note for all the libraries that such a package does not find."""
+    every = [one for one in lacking if is_lazy(owners.subject(one.path))]
+    for subject, missing in owners.group(every, (one.path for one in every)).items():
+        names = sorted({one.library for one in missing})
+        match = _CUPY.fullmatch(subject.name)
+        cuda = f"CUDA {match[1][:2]}" if match and match[1] else "CUDA"
+        yield Finding(
+            code="EB304",
+            severity=Severity.NOTE,
+            subject=subject.label,
+            message=f"{subject.label}: no {cuda} libraries were found, which it needs on a GPU",
+            evidence=shortened(names, most=4),
+            fixes=(_fix(subject, cuda),),
+        )
+
+
+def _fix(subject: Subject, cuda: str) -> Fix:
+    one = subject.distribution
+    if one is not None and any(map(_CTK.match, one.requires)):
+        return Install(requirements=(f"{one.name}[ctk]=={one.version}",))
+    return Manual(text=f"install the {cuda} toolkit")
