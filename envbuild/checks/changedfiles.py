@@ -39,7 +39,8 @@ def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Findin
     was stripped of its debug symbols, which is a note. What the operating system's packages
     brought is stripped after RECORD was written, and left alone.
 
-    **Why it matters.** `file too short`, `invalid ELF header`, or code that nobody reviewed.
+    **Why it matters.** `file too short`, `invalid ELF header`, a `Bus error` without a traceback,
+    or code that nobody reviewed.
 
     **Example.** `libtorch_cuda.so` of 1.1 GB where RECORD says 2.3 GB.
 
