@@ -1,0 +1,129 @@
+"""doctor says nothing of real environments that work: whatever is installed can be imported.
+
+Each is made of PyPI's wheels of a day, in hard links into uv's cache.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from realvenv import make_base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from realvenv import RealVenv
+
+pytestmark = pytest.mark.online
+
+IMPORTS = Path(__file__).with_name("importall.py").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """What to install, a GPU that it is for, and which modules have no import for what reason."""
+
+    name: str
+    requirements: tuple[str, ...]
+    gpu: str = "H100"
+    fails: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+SMALL = (
+    Stack(
+        name="science",
+        requirements=(
+            *("numba", "scipy", "scikit-learn", "pandas", "pyarrow", "h5py"),
+            "opencv-python-headless",
+        ),
+    ),
+    Stack(name="cupy", requirements=("cupy-cuda12x",)),
+    Stack(name="onnxruntime", requirements=("onnxruntime-gpu",)),
+    Stack(name="faiss", requirements=("faiss-cpu",)),
+    Stack(name="open3d", requirements=("open3d",)),
+    Stack(name="ray", requirements=("ray[default]",)),
+    Stack(name="tensorflow", requirements=("tensorflow",)),
+)
+LARGE = (
+    Stack(name="jax", requirements=("jax[cuda12]",)),
+    Stack(
+        name="torch-2.5",
+        requirements=("torch==2.5.1", "torchvision==0.20.1", "torchaudio==2.5.1"),
+        fails=(("triton", "No module named 'setuptools'"),),  # it does not say that it needs it
+    ),
+    Stack(
+        name="torch-2.7-spconv",
+        requirements=("torch==2.7.0", "spconv-cu126"),
+    ),
+    Stack(
+        name="torch-2.8",
+        requirements=("torch==2.8.0", "torchvision==0.23.0", "torchaudio==2.8.0"),
+    ),
+    Stack(
+        name="torch-2.15",
+        requirements=("torch==2.15.*", "torchvision", "torchaudio", "torchcodec"),
+        gpu="B200",
+    ),
+    Stack(name="xgboost", requirements=("torch==2.8.0", "xgboost")),
+    Stack(name="hugging-face", requirements=("transformers", "peft", "accelerate", "bitsandbytes")),
+    Stack(name="lightning", requirements=("lightning", "torchmetrics", "tensorboard")),
+    Stack(name="graphs", requirements=("torch", "torch-geometric")),
+    Stack(name="deepspeed", requirements=("deepspeed",)),
+)
+
+
+@pytest.fixture(name="venv")
+def a_venv(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RealVenv]:
+    """Return an environment of the stack, which is gone after the test."""
+    folder = tmp_path / "venv"
+    try:
+        yield make_base(folder, *request.getfixturevalue("stack").requirements)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("stack", SMALL, ids=str)
+def test_what_can_be_imported_is_healthy(stack: Stack, venv: RealVenv) -> None:
+    assert_healthy(stack, venv)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stack", LARGE, ids=str)
+def test_a_large_stack_that_can_be_imported_is_healthy(stack: Stack, venv: RealVenv) -> None:
+    assert_healthy(stack, venv)
+
+
+@pytest.mark.slow
+def test_torchcodec_is_warned_of_only_where_it_cannot_be_imported(tmp_path: Path) -> None:
+    venv = make_base(tmp_path / "venv", "torch==2.11.0", "torchcodec==0.11.*")
+    primary = json.loads(venv.doctor("--format", "json").out)["primary"]
+    failed = json.loads(venv.tries(IMPORTS).out)
+    shutil.rmtree(venv.prefix)
+    assert [*failed] == ([] if primary is None else ["torchcodec"])
+    assert primary is None or "without which `import torchcodec` fails" in primary["message"]
+
+
+@pytest.mark.slow
+def test_xgboost_over_a_torch_of_cuda_13_is_no_false_alarm(tmp_path: Path) -> None:
+    venv = make_base(tmp_path / "venv", "torch==2.15.0", "xgboost==3.2.0")
+    primary = json.loads(venv.doctor("--format", "json").out)["primary"]
+    shutil.rmtree(venv.prefix)
+    assert primary["code"] == "EB101"
+
+
+def assert_healthy(stack: Stack, venv: RealVenv) -> None:
+    for words in ((), ("--gpu", stack.gpu)):
+        done = venv.doctor(*words)
+        assert (done.code, done.out.partition(":")[0], done.error) == (0, "healthy", ""), done.out
+    failed = json.loads(venv.tries(IMPORTS).out)
+    for name, reason in stack.fails:
+        assert reason in failed.pop(name)
+    assert failed == {}
