@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
@@ -18,6 +19,7 @@ _UNSAFE = {
     "unsafe-best-match": "the highest version of all indexes wins, whatever CUDA it is built for",
     "unsafe-first-match": "a name may come from any index that holds it",
 }
+_PYTORCH_NAME = re.compile(r"pytorch-(cpu|cu\d+)")
 _INDEX_ONLY = "envbuild routes the coupled packages by [tool.uv.sources]"
 
 
@@ -31,6 +33,7 @@ def hazards_of(document: Mapping[str, Any], indexes: IndexUrls) -> tuple[str, ..
         *_lists(uv, indexes),
         *_open_indexes(uv, indexes),
         *_default(uv, indexes),
+        *_renamed(uv, indexes),
         *_backend(uv),
         *_cutoff(document),
         *_pins(document, uv),
@@ -110,6 +113,20 @@ def _default(uv: Mapping[str, Any], indexes: IndexUrls) -> Iterator[str]:
             yield (
                 f"the default index of [tool.uv] is PyTorch's, `{redact_url(url)}`: ordinary"
                 f" packages come from its old copies; remove it, {_INDEX_ONLY}"
+            )
+
+
+def _renamed(uv: Mapping[str, Any], indexes: IndexUrls) -> Iterator[str]:
+    """Say where an index of the user has a name and an address that a lock replaces."""
+    for table in _tables(uv):
+        name, url = str(table.get("name", "")), table.get("url")
+        if not isinstance(url, str) or _PYTORCH_NAME.fullmatch(name) is None:
+            continue
+        if not is_pytorch(url, indexes):
+            yield (
+                f"the index `{name}` of [tool.uv] has a name that envbuild writes: its address"
+                f" `{redact_url(url)}` gives way; a mirror belongs in"
+                ' `[tool.envbuild.indexes] pytorch = "..."`'
             )
 
 
