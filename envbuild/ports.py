@@ -217,8 +217,11 @@ class RepairRunner(Protocol):
 class Installer(Protocol):
     """The environment that a lock is installed into."""
 
-    def make_environment(self, python: str) -> bool:
-        """Make the environment unless a fitting one is there; return whether it was made."""
+    def make_environment(self, python: str, *, base: str | None = None) -> bool:
+        """Make the environment unless a fitting one is there; return whether it was made.
+
+        With ``base``, an interpreter, it sees all that this one does.
+        """
         ...
 
     def held(self) -> AbstractContextManager[bool]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from envbuild.commands.locked import read_locked
+from envbuild.core.frozen import base_changes
 from envbuild.core.lockfresh import stale_reasons
 from envbuild.core.plan import build_aim
 from envbuild.errors import RefusedError
@@ -135,7 +136,8 @@ def _install(
 ) -> SyncReport:
     plan = ground.plan
     reporter.phase(f"make the environment with Python {plan.python}")
-    made = installer.make_environment(plan.python)
+    made = installer.make_environment(plan.python, base=_base(options, ground.lock))
+    _refuse_another_base(ground.lock, installer)
     with installer.held() as broken_off:
         reporter.phase("look at what is installed")
         broken = installer.mend(broken_off=broken_off)
@@ -161,6 +163,22 @@ def _install(
         changes=changes,
         builds=builds,
     )
+
+
+def _base(options: SyncOptions, lock: TargetLock) -> str | None:
+    if lock.frozen is None:
+        return None
+    return (options.environ or {}).get("ENVBUILD_BASE_PYTHON") or lock.frozen.python
+
+
+def _refuse_another_base(lock: TargetLock, installer: Installer) -> None:
+    changes = () if lock.frozen is None else base_changes(lock.frozen, installer.installed())
+    if changes:
+        more = f", and {len(changes) - 1} more" if len(changes) > 1 else ""
+        raise RefusedError(
+            f"the base is not the one that was locked: {changes[0]}{more}",
+            hint="`envbuild lock --base-python PATH` locks around the base that is there",
+        )
 
 
 def _locked(names: tuple[str, ...], lock: TargetLock) -> tuple[str, ...]:

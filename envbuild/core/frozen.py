@@ -108,6 +108,18 @@ def _extras_of(text: str) -> frozenset[str]:
     return frozenset(map(canonicalize_name, _EXTRA.findall(str(marker))))
 
 
+def base_changes(frozen: Frozen, installed: Installed) -> tuple[str, ...]:
+    """Return what an environment on top of the base does not see as it was locked."""
+    changes = []
+    for package in frozen.packages:
+        one = installed.find(package.name)
+        if one is None:
+            changes.append(f"{package.name} {package.version} is not there")
+        elif _normal(one.version) != package.version:
+            changes.append(f"{package.name} is {one.version}, locked was {package.version}")
+    return tuple(changes)
+
+
 def base_page(frozen: Frozen) -> IndexPage:
     """Return the page of the stubs; its key tells whether the torch is a build of PyTorch's own.
 

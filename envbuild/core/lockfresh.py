@@ -58,6 +58,10 @@ def _target(target: Target, lock: TargetLock) -> Iterator[str]:
         yield f"the lock is for Python {lock.python}, the target for {target.python}"
     if lock.platform != target.platform.value:
         yield f"the lock is for {lock.platform}, the target for {target.platform.value}"
+    if lock.base != target.base or (lock.frozen is None) == target.is_frozen:
+        held = lock.base or ("an interpreter" if lock.frozen is not None else "no base")
+        asked = target.base or ("an interpreter" if target.is_frozen else "no base")
+        yield f"the lock is around {held}, the target around {asked}"
     wanted = {str(gpu.capability) for gpu in target.gpus}
     if wanted and wanted != set(lock.capabilities):
         have = ", ".join(lock.capabilities) or "no GPU"
@@ -80,8 +84,9 @@ def _parsed(document: Mapping[str, Any], key: str) -> Iterator[Requirement]:
 def _requirements(
     project: Project, target: Target, lock: TargetLock, overridden: frozenset[str]
 ) -> Iterator[str]:
-    locked = {package.name: package.version for package in lock.packages}
+    locked = _versions(lock)
     replaced = {build.project for build in lock.builds}
+    replaced.update(() if lock.frozen is None else lock.frozen.unversioned)
     environment = dict(marker_environment(target))
     for declared in project.requirements:
         requirement = declared.requirement
@@ -98,6 +103,15 @@ def _requirements(
             yield f"`{requirement}` is required, the lock has {name} {version}"
 
 
+def _versions(lock: TargetLock) -> dict[str, str]:
+    """Return the version of each package that is there after an install, a base's included."""
+    kept = () if lock.frozen is None else lock.frozen.packages
+    return {
+        **{package.name: package.version for package in kept},
+        **{package.name: package.version for package in lock.packages},
+    }
+
+
 def _builds(project: Project, lock: TargetLock) -> Iterator[str]:
     wanted = {(one.name, one.path or one.git) for one in project.builds if one.path or one.git}
     locked = {(one.project, one.path or one.git) for one in lock.builds if one.path or one.git}
@@ -109,7 +123,7 @@ def _builds(project: Project, lock: TargetLock) -> Iterator[str]:
 
 def _pins(document: Mapping[str, Any], lock: TargetLock) -> Iterator[str]:
     """Compare the strict pins that `envbuild lock` wrote with the lock."""
-    locked = {package.name: package.version for package in lock.packages}
+    locked = _versions(lock)
     for pin in _parsed(document, "constraint-dependencies"):
         version = locked.get(pin.name)
         if version is not None and not pin.specifier.contains(version, prereleases=True):

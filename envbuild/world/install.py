@@ -13,7 +13,7 @@ from envbuild.world.environment import read_environment
 from envbuild.world.interrupts import scratch_folder
 from envbuild.world.mend import broken_names, remove_halves, remove_strays
 from envbuild.world.uvcommand import UvCommand, changed_name, changes_in
-from envbuild.world.venv import VenvState, venv_state
+from envbuild.world.venv import VenvState, refuse_absent, show_base, venv_state
 from envbuild.world.wheelcache import key_of
 
 if TYPE_CHECKING:
@@ -39,13 +39,18 @@ class VenvInstaller:
         self._seen: Installed | None = None
         self.uv = UvCommand(project=project, venv=venv, environ=environ, offline=offline)
 
-    def make_environment(self, python: str) -> bool:
-        """Make the environment unless there is a fitting one; return whether it was made."""
-        state = venv_state(self._venv, python)
+    def make_environment(self, python: str, *, base: str | None = None) -> bool:
+        """Make the environment unless there is a fitting one; see `envbuild.ports.Installer`."""
+        state = venv_state(self._venv, python, sees_base=base is not None)
         if state is VenvState.FITTING:
             return False
-        clear = ["--clear"] if state is VenvState.UNFIT else []
-        self.uv.run("venv", *clear, "--no-project", "--python", python, str(self._venv))
+        words = ["--clear"] if state is VenvState.UNFIT else []
+        if base is not None:
+            words += ["--system-site-packages"]
+            refuse_absent(base)
+        self.uv.run("venv", *words, "--no-project", "--python", base or python, str(self._venv))
+        if base is not None:
+            show_base(base, self._venv, python)
         return True
 
     @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envbuild.world.ownership import read_ownership
+from envbuild.world.venv import BASE_PTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Distribution, Installed
 
 _WHOLE = ("METADATA", "RECORD", "WHEEL")
-_OF_UV = ("_virtualenv.py", "_virtualenv.pth", "distutils-precedence.pth")
+_OF_UV = ("_virtualenv.py", "_virtualenv.pth", "distutils-precedence.pth", BASE_PTH)
 
 
 def remove_halves(site: Path) -> None:

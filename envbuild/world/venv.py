@@ -7,10 +7,15 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from envbuild.core.pyvenv import parse_pyvenv
-from envbuild.errors import InputError
+from envbuild.errors import InputError, WorldError
+from envbuild.model.installed import EnvironmentKind
+from envbuild.world.environment import read_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+BASE_PTH = "_envbuild_base.pth"
+"""Leads to the packages of a base that is an environment."""
 
 _OF_UV = frozenset(
     {"bin", "lib", "lib64", "include", "share", "pyvenv.cfg", "CACHEDIR.TAG", ".gitignore", ".lock"}
@@ -25,8 +30,10 @@ class VenvState(Enum):
     UNFIT = "unfit"
 
 
-def venv_state(folder: Path, python: str) -> VenvState:
+def venv_state(folder: Path, python: str, *, sees_base: bool = False) -> VenvState:
     """Tell whether a folder holds an environment of a Python minor.
+
+    With ``sees_base`` it has to see the packages of its interpreter.
 
     Raises InputError where it holds anything but an environment.
     """
@@ -48,18 +55,42 @@ def venv_state(folder: Path, python: str) -> VenvState:
             f"`{folder}` is no virtual environment and not empty, wanted one or nothing there",
             hint="`--venv DIR` names the environment",
         )
-    return VenvState.FITTING if _fits(folder, python) else VenvState.UNFIT
+    fits = _fits(folder, python, sees_base=sees_base)
+    return VenvState.FITTING if fits else VenvState.UNFIT
 
 
-def _fits(folder: Path, python: str) -> bool:
+def _fits(folder: Path, python: str, *, sees_base: bool) -> bool:
     try:
         text = (folder / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    version = parse_pyvenv(text).version
+    config = parse_pyvenv(text)
     has_site = any(folder.glob(f"lib/python{python}/site-packages"))
     return (
-        ".".join(version.split(".")[:2]) == python
+        ".".join(config.version.split(".")[:2]) == python
+        and (config.system_site or not sees_base)
         and has_site
         and (folder / "bin" / "python").exists()  # follows the link
     )
+
+
+def refuse_absent(base: str) -> None:
+    """Raise WorldError where the interpreter of a base is not on this machine."""
+    if not os.access(base, os.X_OK):
+        raise WorldError(
+            f"the interpreter of the base, `{base}`, is not there",
+            hint="run this in the base, or name its interpreter in ENVBUILD_BASE_PYTHON",
+        )
+
+
+def show_base(base: str, folder: Path, python: str) -> None:
+    """Let an environment see the packages of a base that is an environment itself.
+
+    An environment made from another one sees those of the interpreter below it alone.
+    """
+    installed = read_environment(base, environ={})
+    if installed.kind is not EnvironmentKind.VENV:
+        return
+    text = "".join(f"{site}\n" for site in installed.own_sites)
+    site = folder / "lib" / f"python{python}" / "site-packages"
+    (site / BASE_PTH).write_text(text, encoding="utf-8")
