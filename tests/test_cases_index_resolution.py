@@ -54,7 +54,7 @@ def test_only_coupled_packages_are_routed_to_an_explicit_index(crowded: World) -
     crowded.write(pyproject("torch", "tqdm>=4.67"))
     crowded.lock()
     text = crowded.read("pyproject.toml")
-    project = parse_project(text)
+    project = parse_project(text, environ=crowded.environ)
     assert project.notes == ()
     sources = text.partition("[tool.uv.sources]")[2].partition("[[")[0]
     assert {line.partition(" = ")[0] for line in sources.split("\n") if " = " in line} == {
