@@ -9,15 +9,19 @@ import pytest
 from envmaker import MadeEnv
 from lockrun import snapshot
 from lockworld import PYTHON, pyproject
+from scriptworld import make_script, run_script
 
 from envbuild.checks.registry import all_rules
+from envbuild.commands.dockerfile import DockerOptions, dockerfile
 from envbuild.commands.doctor import DoctorOptions, doctor
+from envbuild.commands.script import ScriptOptions
 from envbuild.commands.sync import SyncOptions
 from envbuild.doctorcommand import Where
 from envbuild.doctorwiring import DiskExaminer
 from envbuild.errors import RefusedError, WorldError
 from envbuild.render.progress import Silent
 from envbuild.syncwiring import sync_really
+from envbuild.world.projectfiles import ProjectFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,3 +93,27 @@ def test_a_base_that_is_not_there_is_said(world: World, tmp_path: Path) -> None:
     base(world, tmp_path)
     with pytest.raises(WorldError, match="the interpreter of the base, `/nonexistent/python`"):
         sync(world, ENVBUILD_BASE_PYTHON="/nonexistent/python")
+
+
+def test_the_script_does_the_same(world: World, tmp_path: Path) -> None:
+    made = base(world, tmp_path)
+    before = snapshot(made.prefix)
+    make_script(world)
+    ended = run_script(world)
+    assert ended.returncode == 0, ended.stderr
+    venv = world.root / ".venv"
+    code = "import torch, peft; print(torch.__file__)"
+    said = subprocess.run(
+        [venv / "bin/python", "-B", "-c", code], check=True, capture_output=True, text=True
+    )
+    assert said.stdout.strip() == str(made.site / "torch/__init__.py")
+    assert snapshot(made.prefix) == before
+    assert "nothing to do" in run_script(world).stderr
+    assert sync(world).changes == ()
+
+
+def test_an_interpreter_of_a_machine_is_in_no_image(world: World, tmp_path: Path) -> None:
+    base(world, tmp_path)
+    files = ProjectFiles(world.root)
+    with pytest.raises(RefusedError, match="of a machine, which is in no image"):
+        dockerfile(DockerOptions(script=ScriptOptions()), files=files)

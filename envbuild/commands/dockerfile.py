@@ -68,6 +68,12 @@ def _remembered(options: DockerOptions, before: str | None) -> DockerOptions:
 
 def _source(locked: Locked, options: DockerOptions, files: Files) -> DockerSource:
     plan = locked.plan(ptx=options.script.ptx)
+    if locked.lock.frozen is not None and plan.base is None:
+        raise RefusedError(
+            f"target `{locked.target.name}` is locked around `{locked.lock.frozen.python}` of a "
+            "machine, which is in no image",
+            hint="name the image that holds it as `base` of the target, and lock around that",
+        )
     written = (PTX,) if options.script.ptx else ()
     by_project = is_by_project(locked.project, locked.target)
     return DockerSource(

@@ -129,7 +129,7 @@ def _settings(source: ScriptSource) -> Iterator[str]:
         "STEPS": str(len(plan.steps)),
         "OWN": " ".join(own),
         "UNHASHED": ", ".join(one.name for one in lock.unhashed),
-        "BASE": plan.base or "",
+        "BASE": plan.base or (lock.frozen.python if lock.frozen is not None else ""),
         "BASE_PYTHON": lock.frozen.python if lock.frozen is not None else "",
         "CLEARED": CLEARED,
         "EXIT_CODES": EXIT_CODES,

@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 74f47768e6d9acf1a6a4191d1b8bfb8855e8ca0ab746665356536b34ef683f1f)
-# identity: c5d814b2a719f046e86a1f2034322741a3051c2af766be3489099d8be769094e
+# identity: cd828e54a577e50432c2c7656b9b3b1a9ad3245bc3d543222f20eb5787a2f109
 # options:
 #
 # exit codes:
@@ -31,7 +31,7 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=74f47768e6d9acf1a6a4191d1b8bfb8855e8ca0ab746665356536b34ef683f1f
-SCRIPT_ID=c5d814b2a719f046e86a1f2034322741a3051c2af766be3489099d8be769094e
+SCRIPT_ID=cd828e54a577e50432c2c7656b9b3b1a9ad3245bc3d543222f20eb5787a2f109
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.9
@@ -336,7 +336,23 @@ is_environment() {
     [ -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ] &&
         found=$("$venv/bin/python" -I -S -c \
             'import sys; print("%d.%d %s" % (*sys.version_info[:2], sys.implementation.name))' \
-            2>"$work/log") && [ "$found" = "$PYTHON cpython" ]
+            2>"$work/log") && [ "$found" = "$PYTHON cpython" ] && sees_base
+}
+
+sees_base() {
+    [ -z "$BASE" ] ||
+        grep -q '^include-system-site-packages *= *true' "$venv/pyvenv.cfg" 2>"$work/log"
+}
+
+# A base that is an environment itself is not below the new one: a file leads to its packages.
+show_base() {
+    if [ -z "$BASE" ]; then return; fi
+    "$python" -I -c '
+import sys
+if sys.prefix != sys.base_prefix:
+    print(*(p for p in sys.path if p.startswith(sys.prefix + "/") and p.endswith("-packages")), sep="\n")
+' >"$work/base.pth" || fail 12 "\`$python\` cannot be run"
+    if [ -s "$work/base.pth" ]; then cp -- "$work/base.pth" "$site/_envbuild_base.pth"; fi
 }
 
 make_environment() {
@@ -346,7 +362,7 @@ make_environment() {
         fail 2 "\`$venv\` is there and no environment" "--venv DIR names another"
     fi
     if [ -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ]; then
-        say "\`$venv\` has another Python and is made anew"
+        say "\`$venv\` has another Python, or does not see the base, and is made anew"
     fi
     mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
     : >"$venv/.envbuild-unfinished" || fail 13 "\`$venv\` cannot be written to"
@@ -355,6 +371,7 @@ make_environment() {
     run_uv venv --quiet --no-project --no-config --allow-existing --python "$python" \
         $(if [ -n "$BASE" ]; then printf '%s' --system-site-packages; fi) \
         -- "$venv" || fail 18 "uv could not make \`$venv\`"
+    show_base
     rm -f -- "$venv/.envbuild-unfinished"
     is_environment || fail 18 "\`$venv\` has no working Python $PYTHON"
 }

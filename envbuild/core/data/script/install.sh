@@ -272,7 +272,23 @@ is_environment() {
     [ -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ] &&
         found=$("$venv/bin/python" -I -S -c \
             'import sys; print("%d.%d %s" % (*sys.version_info[:2], sys.implementation.name))' \
-            2>"$work/log") && [ "$found" = "$PYTHON cpython" ]
+            2>"$work/log") && [ "$found" = "$PYTHON cpython" ] && sees_base
+}
+
+sees_base() {
+    [ -z "$BASE" ] ||
+        grep -q '^include-system-site-packages *= *true' "$venv/pyvenv.cfg" 2>"$work/log"
+}
+
+# A base that is an environment itself is not below the new one: a file leads to its packages.
+show_base() {
+    if [ -z "$BASE" ]; then return; fi
+    "$python" -I -c '
+import sys
+if sys.prefix != sys.base_prefix:
+    print(*(p for p in sys.path if p.startswith(sys.prefix + "/") and p.endswith("-packages")), sep="\n")
+' >"$work/base.pth" || fail 12 "\`$python\` cannot be run"
+    if [ -s "$work/base.pth" ]; then cp -- "$work/base.pth" "$site/_envbuild_base.pth"; fi
 }
 
 make_environment() {
@@ -282,7 +298,7 @@ make_environment() {
         fail 2 "\`$venv\` is there and no environment" "--venv DIR names another"
     fi
     if [ -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ]; then
-        say "\`$venv\` has another Python and is made anew"
+        say "\`$venv\` has another Python, or does not see the base, and is made anew"
     fi
     mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
     : >"$venv/.envbuild-unfinished" || fail 13 "\`$venv\` cannot be written to"
@@ -291,6 +307,7 @@ make_environment() {
     run_uv venv --quiet --no-project --no-config --allow-existing --python "$python" \
         $(if [ -n "$BASE" ]; then printf '%s' --system-site-packages; fi) \
         -- "$venv" || fail 18 "uv could not make \`$venv\`"
+    show_base
     rm -f -- "$venv/.envbuild-unfinished"
     is_environment || fail 18 "\`$venv\` has no working Python $PYTHON"
 }
