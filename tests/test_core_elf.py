@@ -221,6 +221,14 @@ def test_tables_of_absurd_size_are_refused_before_they_are_read() -> None:
         window.table(0, TABLE_LIMIT + 1, what="symbol table")
 
 
+def test_a_runpath_of_hundreds_of_folders_as_in_tensorflow() -> None:
+    folders = ":".join(f"$ORIGIN/../_solib_local/_U_S_Sthird_Uparty_S{n}" for n in range(500))
+    made = Elf(Held(make_elf(soname="libtensorflow_framework.so.2", runpath=folders)))
+    assert made.dynamic.runpath == folders
+    with pytest.raises(ElfError, match="the SONAME has no end within 4096 bytes"):
+        Elf(Held(make_elf(soname="x" * 5000)))
+
+
 def test_a_dynamic_section_of_absurd_length_is_refused() -> None:
     data = bytearray(make_elf(soname="x.so"))
     at = data.index(struct.pack("<II", 2, 6), 64)  # PT_DYNAMIC

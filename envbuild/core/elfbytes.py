@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import struct
 
-TABLE_LIMIT = 64 << 20
+TABLE_LIMIT = 256 << 20  # the names of libtensorflow_cc.so.2 take 87 MB
 _PAGE_BITS = 14
 _PAGE = 1 << _PAGE_BITS
 

@@ -19,6 +19,7 @@ SONAME, RPATH, RUNPATH = 14, 15, 29
 GNU_HASH, VERSYM = 0x6FFFFEF5, 0x6FFFFFF0
 VERDEF, VERDEFNUM, VERNEED, VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
 MAX_NAME = 4096
+_MAX_PATHS = 1 << 20  # Bazel writes a RUNPATH of hundreds of folders
 _ENTRY = struct.Struct("<QQ")
 _SYMBOL_SIZE = 24
 _MAX_ENTRIES = 65536
@@ -47,13 +48,18 @@ def text_of(name: bytes, *, what: str) -> str:
         raise ElfError(f"the {what} is not UTF-8: {name[:80]!r}") from None
 
 
-def string_at(window: Window, strings: tuple[int, int], index: int, *, what: str) -> str:
-    """Return one string of the string table."""
+def string_at(
+    window: Window, strings: tuple[int, int], index: int, *, what: str, most: int = MAX_NAME
+) -> str:
+    """Return one string of the string table; what is longer than most are costs a second read."""
     start, size = strings
     if index >= size:
         raise ElfError(f"the {what} lies outside of the string table")
-    piece = window.table(start + index, min(MAX_NAME, size - index), what=what)
-    end = piece.find(b"\0")
+    piece, end = b"", -1
+    for length in (MAX_NAME, most):
+        if end < 0:
+            piece = window.table(start + index, min(length, size - index), what=what)
+            end = piece.find(b"\0")
     if end < 0:
         raise ElfError(f"the {what} has no end within {len(piece)} bytes")
     return text_of(piece[:end], what=what)
@@ -82,7 +88,8 @@ def parse_dynamic(window: Window, header: Header) -> Dynamic:
 
     def name(tag: int, what: str) -> str | None:
         index = tags.get(tag)
-        return None if index is None else string_at(window, strings, index, what=what)
+        most = MAX_NAME if tag == SONAME else _MAX_PATHS
+        return None if index is None else string_at(window, strings, index, what=what, most=most)
 
     return Dynamic(
         needed=tuple(string_at(window, strings, at, what="needed name") for at in needed),
