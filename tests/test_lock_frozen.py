@@ -11,6 +11,7 @@ from lockworld import pyproject
 from envbuild.core.pylock import read_target_lock
 from envbuild.errors import InputError, RefusedError
 from envbuild.model.report import Outcome
+from envbuild.render.nextstep import install_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +62,7 @@ def test_nothing_of_the_base_is_locked_and_the_rest_is_locked_around_it(
     assert lock.frozen.python == "/usr/bin/python3"
     assert f"torch=={NORMAL}" in [package.pin for package in lock.frozen.packages]
     assert lock.cuda == "12.9"
+    assert install_command(report) == "envbuild sync --target cu128"
     assert "torch" not in world.read("lockfiles/requirements.cu128.txt").replace("pytorch", "")
 
 
