@@ -77,6 +77,14 @@ def thorough(session: nox.Session) -> None:
     run_pytest(session, "-m", "hypothesis", "--hypothesis-profile", "thorough")
 
 
+@nox.session(python="3.11", default=False)
+def fuzz(session: nox.Session) -> None:
+    """Fuzz the readers of files: ``nox -s fuzz -- [--inputs 1000000] [--replay FILE]``."""
+    install(session, "test")
+    session.install("atheris==3.0.0")  # no wheels for every Python, so not among the groups
+    session.run("python", "scripts/fuzz.py", *session.posargs)
+
+
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Pin anew, with hashes and for every supported Python, what the sessions install."""

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
 
+from envbuild.core.tomltext import TomlError, parse_toml
 from envbuild.errors import InputError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from envbuild.core.fields import Fields
@@ -48,8 +43,8 @@ def parse_doctor_table(text: str, *, path: str = "pyproject.toml") -> DoctorTabl
     from envbuild.core.tomlpositions import toml_positions  # noqa: PLC0415
 
     try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError):
+        document = parse_toml(text)
+    except TomlError:
         return DoctorTable()
     tool = document.get("tool")
     own = tool.get("envbuild") if isinstance(tool, dict) else None

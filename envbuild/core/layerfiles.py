@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,11 @@ from packaging.utils import canonicalize_name
 from envbuild.core.installedrequires import parsed
 from envbuild.core.locktexts import read_pylock, read_requirements, read_uv_lock
 from envbuild.core.redact import redact_text
+from envbuild.core.tomltext import TomlError, parse_toml
 from envbuild.core.uvhazards import hazards_of, is_pytorch
 from envbuild.errors import EnvbuildError
 from envbuild.model.layers import Layers
 from envbuild.model.project import IndexUrls
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -100,8 +95,8 @@ def layers_of(
 
 def _document(text: str | None, unreadable: list[tuple[str, str]]) -> dict[str, Any]:
     try:
-        return tomllib.loads(text or "")
-    except (ValueError, RecursionError) as error:
+        return parse_toml(text or "")
+    except TomlError as error:
         unreadable.append(("pyproject.toml", _reason(error)))
         return {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,8 @@ from envbuild.core.installedrequires import holds, parsed
 from envbuild.core.pylock import file_version, parse_pylock
 from envbuild.core.redact import redact_url
 from envbuild.core.uvgraph import Asked, UvGraph
-from envbuild.core.uvlock import versions_in
+from envbuild.core.uvlock import uv_lock_document
 from envbuild.model.layers import LockedVersion, LockFile
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from packaging.pylock import Package, Pylock
@@ -39,8 +33,7 @@ def read_uv_lock(
     path: str, text: str, environments: Environments, *, groups: tuple[str, ...] = ()
 ) -> LockFile:
     """Read uv.lock: what the root reaches with the default groups, and what may be added."""
-    versions_in(text)
-    document: dict[str, Any] = tomllib.loads(text)
+    document = uv_lock_document(text)
     requires = str(document.get("requires-python", ""))
     graph = UvGraph(document, environments)
     if not environments or graph.root is None:
@@ -82,19 +75,27 @@ def read_pylock(path: str, text: str, environments: Environments) -> LockFile:
 
 def _of_pylock(package: Package) -> LockedVersion:
     files = [*(package.wheels or ()), *((package.sdist,) if package.sdist else ())]
-    version = package.version
+    version = "" if package.version is None else str(package.version)
     archive = package.archive
     hashes = [str(file.hashes.get("sha256", "")) for file in files]
     if archive is not None:
         hashes.append(str(archive.hashes.get("sha256", "")))
         name = (archive.url or archive.path or "").rpartition("/")[2].replace("%2B", "+")
-        version = version or file_version(name)  # type: ignore[assignment]
+        version = version or _version_in(name)
     return LockedVersion(
         name=canonicalize_name(package.name),
-        version="" if version is None else str(version),
+        version=version,
         index=redact_url(package.index or ""),
         sha256=tuple(digest for digest in hashes if digest),
     )
+
+
+def _version_in(name: str) -> str:
+    """Return the version in a file's name; empty where it names none."""
+    try:
+        return file_version(name)
+    except ValueError:
+        return ""
 
 
 def _target_of(path: str) -> str:
@@ -151,7 +152,7 @@ def read_requirements(path: str, text: str, environments: Environments) -> LockF
 def _pin(url: str | None, specifier: str) -> str | None:
     if url is not None:
         name = url.partition("#")[0].rpartition("/")[2].replace("%2B", "+")
-        return file_version(name) if name.endswith((".whl", ".tar.gz", ".zip")) else ""
+        return _version_in(name) if name.endswith((".whl", ".tar.gz", ".zip")) else ""
     exact = re.fullmatch(r"===?([^,*]+)", specifier)
     return exact[1].strip() if exact else None
 

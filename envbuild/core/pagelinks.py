@@ -96,6 +96,9 @@ def page_links(body: bytes, *, where: str) -> tuple[tuple[Link, ...], str]:
     text = body.decode("utf-8", errors="replace")
     if text.lstrip()[:1] in {"{", "["}:
         raise WorldError(f"`{where}` holds JSON, wanted the HTML it promises", hint=_HINT)
+    cut_off = f"`{where}` is cut off, wanted a whole page"
+    if text.rfind("<") > text.rfind(">"):  # a parser would try each of its ends anew
+        raise WorldError(cut_off, hint=_HINT)
     reader = _Reader()
     try:
         reader.feed(text)
@@ -103,8 +106,8 @@ def page_links(body: bytes, *, where: str) -> tuple[tuple[Link, ...], str]:
     except (AssertionError, ValueError) as error:
         # The parser asserts on malformed declarations, and int() refuses endless references.
         raise WorldError(f"`{where}` is HTML that cannot be read: {error}", hint=_HINT) from None
-    if (reader.opened and not reader.closed) or text.rfind("<") > text.rfind(">"):
-        raise WorldError(f"`{where}` is cut off, wanted a whole page", hint=_HINT)
+    if reader.opened and not reader.closed:
+        raise WorldError(cut_off, hint=_HINT)
     if reader.asks_password and not any(".whl" in link.href for link in reader.links):
         raise WorldError(
             f"`{where}` is a sign-in page, wanted links to wheels",

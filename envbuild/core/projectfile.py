@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import sys
 from datetime import date, datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,15 +20,11 @@ from envbuild.core.requirements import (
 )
 from envbuild.core.targettable import TARGET_KEYS, targets_of
 from envbuild.core.tomlpositions import toml_positions
+from envbuild.core.tomltext import TomlError, parse_toml
 from envbuild.core.uvhazards import hazards_of, uv_cutoff
 from envbuild.core.uvshape import check_uv
 from envbuild.errors import InputError
 from envbuild.model.project import Layer, Project
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,10 +115,8 @@ def _document(text: str, path: str) -> dict[str, Any]:
             hint="save the file as UTF-8 without BOM",
         )
     try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise InputError(f"{path}:1: found too many brackets in one another") from error
-    except ValueError as error:
+        return parse_toml(text)
+    except TomlError as error:
         message = str(error)
         found = _TOML_LINE.search(message)
         line = int(found[1]) if found else len(text.splitlines()) or 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -16,15 +16,11 @@ from packaging.utils import parse_sdist_filename, parse_wheel_filename
 
 from envbuild.core.frozen import read_frozen
 from envbuild.core.locktable import lock_table, read_builds
+from envbuild.core.tomltext import parse_toml
 from envbuild.core.uvsettings import environment_marker
-from envbuild.core.wheeltags import fits
+from envbuild.core.wheeltags import LONGEST_NAME, fits
 from envbuild.errors import InputError, RefusedError, WorldError
 from envbuild.model.lock import Artifact, Pinned, TargetLock
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,11 +34,20 @@ if TYPE_CHECKING:
 def parse_pylock(text: str, *, path: str) -> Pylock:
     """Read and validate a lock file; raises InputError naming the file and the key."""
     try:
-        return Pylock.from_dict(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, PylockValidationError) as error:
+        document = parse_toml(text)
+        _refuse_endless_names(text)
+        return Pylock.from_dict(document)
+    except (ValueError, PylockValidationError) as error:
         raise InputError(
             f"`{path}` is no valid lock file: {error}", hint="run `envbuild lock` to write it anew"
         ) from None
+
+
+def _refuse_endless_names(text: str) -> None:
+    for match in re.finditer(r"\.whl", text):
+        name = text[max(match.start() - LONGEST_NAME, 0) : match.start()]
+        if len(name) == LONGEST_NAME and {*"/\"'"}.isdisjoint(name):
+            raise ValueError(f"found a wheel's name of more than {LONGEST_NAME} characters")
 
 
 @lru_cache(maxsize=4)
@@ -50,9 +55,16 @@ def exported_packages(text: str, target: Target) -> tuple[Pinned, ...]:
     """Return the packages of uv's export that the target installs, sorted by name.
 
     Raises RefusedError for what no hash can pin, a git checkout or a folder, and WorldError
-    where a package has no file for the target.
+    where a package has no file for the target, or one whose name says nothing.
     """
     lock = parse_pylock(text, path="uv export")
+    try:
+        return _exported_packages(lock, target)
+    except ValueError as error:
+        raise WorldError(f"`uv export` gave what cannot be locked: {error}") from None
+
+
+def _exported_packages(lock: Pylock, target: Target) -> tuple[Pinned, ...]:
     packages = []
     seen: dict[str, tuple[bool, str | None]] = {}
     for package in lock.packages:
@@ -147,7 +159,9 @@ def file_name(url: str) -> str:
 
 
 def file_version(filename: str) -> str:
-    """Return the version that a wheel's or sdist's file name holds, normalised."""
+    """Return the version in a wheel's or sdist's file name, normalised; raises ValueError."""
+    if len(filename) > LONGEST_NAME:
+        raise ValueError(f"found a name of more than {LONGEST_NAME} characters")
     if filename.endswith(".whl"):
         return str(parse_wheel_filename(filename)[1])
     return str(parse_sdist_filename(filename)[1])

@@ -83,21 +83,24 @@ def _plain_entry(line: str) -> RecordEntry | None:
 
 def _joined(lines: Iterable[bytes], *, most: int) -> Iterator[str]:
     """Decode the lines, and join those of a path that holds a line break in quotes."""
-    held = ""
+    held: list[str] = []
+    quotes = length = 0
     source = iter(lines)
     for raw in islice(source, most):
         line = raw.decode("utf-8", "surrogateescape")
         if not held and '"' not in line:
             yield line
             continue
-        held += line
-        if held.count('"') % 2 == 0 or len(held) > _LONGEST_PATH:
-            yield held
-            held = ""
+        held.append(line)
+        quotes += line.count('"')
+        length += len(line)
+        if quotes % 2 == 0 or length > _LONGEST_PATH:
+            yield "".join(held)
+            held, quotes, length = [], 0, 0
     if next(source, None) is not None:
         raise WorldError(f"RECORD has more than {most:,} lines, wanted fewer")
     if held:
-        yield held
+        yield "".join(held)
 
 
 def _row(line: str) -> tuple[str, str, str]:

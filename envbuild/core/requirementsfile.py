@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
+from envbuild.core.wheeltags import LONGEST_NAME
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -192,6 +194,8 @@ def _named(text: str) -> str | None:
 def _wheel(text: str) -> str | None:
     address, _, marker = text.partition(" ;")
     filename = posixpath.basename(address.partition("#")[0]).replace("%2B", "+")
+    if len(filename) > LONGEST_NAME:
+        return None
     try:
         name = parse_wheel_filename(filename)[0]
     except InvalidWheelFilename:

@@ -19,6 +19,7 @@ from packaging.utils import (
 
 from envbuild.core.pagelinks import json_links, page_links
 from envbuild.core.redact import redact_url, without_credentials
+from envbuild.core.wheeltags import LONGEST_NAME
 from envbuild.errors import WorldError
 from envbuild.model.wheel import WheelFile
 
@@ -88,7 +89,7 @@ def _last_part(href: str) -> str:
 
 def _wheel(link: Link, context: _Context) -> WheelFile | None:
     filename = link.filename or _last_part(link.href)
-    if not filename.endswith(".whl"):
+    if not filename.endswith(".whl") or len(filename) > LONGEST_NAME:
         return None
     # Cheap before dear: a flat page lists thousands of wheels of other projects.
     name = canonicalize_name(filename.partition("-")[0])

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
     KeyPath: TypeAlias = tuple[str | int, ...]
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+# A group that repeats costs memory each time it does: each takes as much at once as it can.
+_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
-_KEY = re.compile(r"""[ \t]*(?:([A-Za-z0-9_-]+)|"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)')[ \t]*""")
+_KEY = re.compile(
+    r"""[ \t]*(?:([A-Za-z0-9_-]+)|"([^"\\\n]*(?:\\.[^"\\\n]*)*)"|'([^'\n]*)')[ \t]*"""
+)
 _STRING = re.compile(
-    r'''"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*\'''', re.DOTALL
+    r'''"""[^"\\]*(?:(?:\\.|""?(?!"))[^"\\]*)*"{3,5}|\'\'\'.*?'{3,5}'''
+    r"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\n]*\'""",
+    re.DOTALL,
 )
 _BARE = re.compile(r"[^,\]}\n#]*")
 _REST = re.compile(r"[^\n]*\n?")
@@ -80,11 +85,12 @@ class _Scanner:
             self.found.setdefault(path[:end], line)
 
     def _keys(self) -> tuple[str, ...]:
-        """Read a dotted key; empty when none stands here."""
+        """Read a dotted key, or the first parts of a very long one; empty when none stands here."""
         keys: list[str] = []
         while match := _KEY.match(self.text, self.at):
             self.at = match.end()
-            keys.append(next(part for part in match.groups() if part is not None))
+            if len(keys) < _DEEPEST:
+                keys.append(next(part for part in match.groups() if part is not None))
             if self._next() != ".":
                 break
             self.at += 1

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
 
 from envbuild.core.scratch import stand_in_sha256, with_real_pages
+from envbuild.core.tomltext import TomlError, parse_toml
 from envbuild.core.wheeltags import fits
 from envbuild.errors import WorldError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -97,9 +92,18 @@ def versions_in(text: str) -> dict[str, str]:
 
     Raises WorldError where the text is no lock file.
     """
+    return {
+        package["name"]: package["version"]
+        for package in uv_lock_document(text).get("package", [])
+        if "version" in package and not {"virtual", "editable"} & set(package["source"])
+    }
+
+
+def uv_lock_document(text: str) -> dict[str, Any]:
+    """Return what a uv.lock holds; raise WorldError where the text is no lock file."""
     try:
-        document: dict[str, Any] = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = parse_toml(text)
+    except TomlError as error:
         raise _unreadable(str(error)) from None
     version = document.get("version")
     if version != SCHEMA:
@@ -107,11 +111,7 @@ def versions_in(text: str) -> dict[str, str]:
     packages = document.get("package", [])
     if not (isinstance(packages, list) and all(map(_is_package, packages))):
         raise _unreadable("found a `package` without a name or a source")
-    return {
-        package["name"]: package["version"]
-        for package in packages
-        if "version" in package and not {"virtual", "editable"} & set(package["source"])
-    }
+    return document
 
 
 def _is_package(entry: object) -> bool:

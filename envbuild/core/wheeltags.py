@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from envbuild.model.target import Target
     from envbuild.model.wheel import WheelFile
 
+LONGEST_NAME = 255
+"""Characters of a file's name; the tags of a longer one could multiply without end."""
+
 Rank: TypeAlias = "tuple[int, int, tuple[int, str]]"
 
 _PLATFORM = re.compile(r"(?:linux|manylinux(?:1|2010|2014|_\d+_\d+))_(?P<machine>x86_64|aarch64)")
@@ -27,6 +30,8 @@ _INTERPRETER = re.compile(r"(?P<kind>cp|py)(?P<major>\d)(?P<minor>\d*)")
 
 @cache
 def _parsed(filename: str) -> tuple[tuple[int, str], frozenset[Tag]] | None:
+    if len(filename) > LONGEST_NAME:
+        return None
     try:
         _, _, build, tags = parse_wheel_filename(filename)
     except (InvalidWheelFilename, InvalidVersion):
