@@ -12,6 +12,7 @@ from envbuild.core.pylock import read_target_lock
 from envbuild.errors import InputError, RefusedError
 from envbuild.model.report import Outcome
 from envbuild.render.nextstep import install_command
+from envbuild.render.rows import count_words, pin_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +63,9 @@ def test_nothing_of_the_base_is_locked_and_the_rest_is_locked_around_it(
     assert lock.frozen.python == "/usr/bin/python3"
     assert f"torch=={NORMAL}" in [package.pin for package in lock.frozen.packages]
     assert lock.cuda == "12.9"
+    assert pin_rows(report.targets[0]) == (("torch", NORMAL, "the build of torch that was chosen"),)
+    assert count_words(report.targets[0].lock) == "4 packages on top of 4 of the base, all hashed"
+    assert report.targets[0].notes == (f"the GPU code of torch {NORMAL} is not known",)
     assert install_command(report) == "envbuild sync --target cu128"
     assert "torch" not in world.read("lockfiles/requirements.cu128.txt").replace("pytorch", "")
 

@@ -271,7 +271,8 @@ def _known(package: Pinned, wheel: WheelFile | None) -> Pinned:
 
 
 def _absent(lock: TargetLock) -> tuple[str, ...]:
-    if any(package.name == "torch" for package in lock.packages):
+    kept = lock.frozen is not None and lock.frozen.find("torch") is not None
+    if kept or any(package.name == "torch" for package in lock.packages):
         return ()
     return ("nothing asks for torch on this target: it is bound, but not in the set",)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from envbuild.core.gpus import parse_gpu
 from envbuild.model.finding import Severity
 from envbuild.model.stack import IndexPin, PypiPin, SourceBuild
+from envbuild.model.wheel import PageKind
 from envbuild.render.words import plural
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def headline(report: TargetReport) -> str:
 def torch_words(candidate: Candidate) -> str:
     """Return ``torch 2.7.0+cu128, CUDA 12.8``; a build of PyPI has no local version."""
     version = candidate.torch.version
-    origin = "" if "+" in version else " from PyPI"
+    from_base = candidate.torch.page.kind is PageKind.BASE
+    origin = " of the base" if from_base else "" if "+" in version else " from PyPI"
     return f"torch {version}{origin}" + (f", CUDA {candidate.cuda}" if candidate.cuda else "")
 
 
@@ -68,10 +70,12 @@ def pin_reason(pin: Pin) -> str:
 
 
 def pin_rows(report: TargetReport) -> tuple[tuple[str, str, str], ...]:
-    """Return name, version and reason of torch and of every coupled package."""
+    """Return name, version and reason of torch and of every coupled package that is not kept."""
     torch = report.stack.candidate.torch
     held = {package.name for package in report.lock.packages}
-    others = [pin for pin in report.stack.pins if pin.project != torch.project]
+    others = [
+        pin for pin in report.stack.pins if pin.project != torch.project and not _is_base(pin)
+    ]
     reason = next(
         (pin_reason(p) for p in report.stack.pins if p.project == torch.project and p.reason), ""
     )
@@ -79,6 +83,10 @@ def pin_rows(report: TargetReport) -> tuple[tuple[str, str, str], ...]:
         (torch.project, torch.version, reason),
         *((pin.project, locked_version(pin, report.lock), _why(pin, held)) for pin in others),
     )
+
+
+def _is_base(pin: Pin) -> bool:
+    return isinstance(pin, IndexPin) and pin.wheel.page.kind is PageKind.BASE
 
 
 def _why(pin: Pin, held: Collection[str]) -> str:
@@ -90,6 +98,8 @@ def _why(pin: Pin, held: Collection[str]) -> str:
 def count_words(lock: TargetLock) -> str:
     """Return how many packages there are, and which of them lack a hash."""
     total = plural(len(lock.packages), "package")
+    if lock.frozen is not None:
+        total += f" on top of {len(lock.frozen.packages)} of the base"
     missing = lock.unhashed
     if not missing:
         return f"{total}, all hashed"
