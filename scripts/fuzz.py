@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import json
 import os
 import random
@@ -17,6 +18,7 @@ import resource
 import sys
 import time
 import traceback
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -244,7 +246,8 @@ def main() -> int:
         return replay(options.replay, READERS)
     import atheris  # noqa: PLC0415
 
-    with atheris.instrument_imports(include=["envbuild.core", "packaging"]):
+    names = ["envbuild.core", "packaging"]
+    with redirect_stderr(io.StringIO()), atheris.instrument_imports(include=names):
         from fuzz_readers import READERS  # noqa: PLC0415
     KEPT.mkdir(exist_ok=True)
     chosen = [one for one in READERS if not options.reader or one.name in options.reader]
