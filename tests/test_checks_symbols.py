@@ -416,6 +416,17 @@ def test_cupy_is_imported_without_cuda(requires: tuple[str, ...], fix: object) -
     assert one(other_cuda, *facts).severity is Severity.WARNING
 
 
+def test_a_plug_in_for_torch_is_of_no_use_without_torch() -> None:
+    path = "open3d/open3d_torch_ops.so"
+    links = Links(libraries=(library(path, "libc10.so"), library(path, "libcudart.so.12")))
+    free, bound = (dist("open3d 0.20.0", path, requires=one_) for one_ in ((), ("torch",)))
+    assert found(missing_library, env(free), owned(free), links) == []
+    assert len(found(missing_library, env(bound), owned(bound), links)) == 2
+    torch = dist("torch 2.8.0", TORCH_CUDA)
+    facts = env(torch, free, torch="2.8.0+cpu"), owned(torch, free), links
+    assert found(missing_library, *facts)
+
+
 def test_what_is_linked_to_torch_where_there_is_none() -> None:
     codec = dist("torchcodec 0.17.0", "torchcodec/libtorchcodec_image.so")
     links = Links(libraries=(library("torchcodec/libtorchcodec_image.so", "libc10.so"),))

@@ -1,11 +1,12 @@
-"""CUDA libraries that a package opens when they are used, and that it expects of the system."""
+"""What a package is linked to and is imported without: the system's CUDA, a torch beside it."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from envbuild.checks.owners import shortened
+from envbuild.checks.owners import requirements_of, shortened
+from envbuild.core.libnames import is_torch_library
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual
 
@@ -14,15 +15,36 @@ if TYPE_CHECKING:
 
     from envbuild.checks.owners import Owners, Subject
     from envbuild.model.fix import Fix
-    from envbuild.model.links import MissingLibrary
+    from envbuild.model.links import Links, MissingLibrary
 
 _CUPY = re.compile(r"cupy(?:-cuda(\d+)x?)?")
+_MODULE = re.compile(r"\.(?:cpython-\w+(?:-[\w-]+)?|abi3t?)\.so$")
 _CTK = re.compile(r"^cuda-toolkit\b.*\bextra\s*==\s*['\"]ctk['\"]")
 
 
 def is_lazy(subject: Subject) -> bool:
     """Whether a package is imported without the CUDA libraries that its modules are linked to."""
     return _CUPY.fullmatch(subject.name) is not None
+
+
+def for_torch_alone(owners: Owners, links: Links) -> frozenset[str]:
+    """Return the plug-ins for torch (``open3d_torch_ops.so``) where there is no torch.
+
+    Only torch opens them. A package that requires torch, or is named after it, cannot do without.
+    """
+    if owners.installed.torch is not None or owners.installed.find("torch") is not None:
+        return frozenset()
+    return frozenset(
+        one.path
+        for one in links.libraries
+        if is_torch_library(one.library) and _MODULE.search(one.path) is None
+        if not _is_for_torch(owners.subject(one.path))
+    )
+
+
+def _is_for_torch(subject: Subject) -> bool:
+    needed = {requirement.name for requirement in requirements_of(subject.distribution)}
+    return subject.distribution is None or subject.name.startswith("torch") or "torch" in needed
 
 
 def without_toolkit(owners: Owners, lacking: Iterable[MissingLibrary]) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from envbuild.checks.ffmpeg import without_ffmpeg
-from envbuild.checks.lazylibraries import is_lazy, without_toolkit
+from envbuild.checks.lazylibraries import for_torch_alone, is_lazy, without_toolkit
 from envbuild.checks.owners import owners_for, shortened, torch_cuda, torch_label, torch_pin
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import first_from, majors_of, package_for
@@ -115,13 +115,14 @@ def missing_library(installed: Installed, ownership: Ownership, links: Links) ->
     """
     owners = owners_for(installed, ownership)
     groups: dict[tuple[Subject, str], list[MissingLibrary]] = {}
+    unused = for_torch_alone(owners, links)
     missing = [
         one
         for one in links.libraries
         if not one.optional and not _is_foreign(owners.subject(one.path), one.library, installed)
     ]
     for one in missing:
-        if not is_lazy(subject := owners.subject(one.path)):
+        if not is_lazy(subject := owners.subject(one.path)) and one.path not in unused:
             groups.setdefault((subject, one.library), []).append(one)
     for (subject, library), alike in groups.items():
         yield _missing(owners, subject, library, [one.path for one in alike])
