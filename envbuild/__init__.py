@@ -1,4 +1,5 @@
 """Reproducible training environments for PyTorch and CUDA."""
+
 from __future__ import annotations
 
 __version__ = "0.1.0"

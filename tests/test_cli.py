@@ -20,14 +20,14 @@ import pytest
 from reports import ERROR, REPORT, unhashed, with_finding
 
 from envbuild import __version__
-from envbuild.cli import main
+from envbuild.cli.main import main
 from envbuild.errors import InputError, RefusedError, WorldError
 from envbuild.model.report import LockReport, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from envbuild.cli import LockCommand
+    from envbuild.cli.main import LockCommand
     from envbuild.commands.lock import LockOptions
     from envbuild.errors import EnvbuildError
     from envbuild.ports import Reporter
@@ -46,7 +46,7 @@ FAKED = """\
 import sys, time
 from dataclasses import replace
 sys.path.insert(0, {tests!r})
-from envbuild.cli import main
+from envbuild.cli.main import main
 from envbuild.errors import *
 from envbuild.model.report import Outcome
 from reports import *
@@ -150,7 +150,7 @@ def test_help_and_version_are_quick(words: list[str]) -> None:
 
 
 def test_nothing_heavy_is_imported_for_the_version() -> None:
-    code = "import sys, envbuild.cli; print(*sys.modules)"
+    code = "import sys, envbuild.cli.main; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"requests", "rich", "packaging", "tomlkit", "dataclasses", "subprocess", "json"}
     assert heavy & {name.partition(".")[0] for name in done.stdout.split()} == set()

@@ -17,10 +17,10 @@ from diagnoses import BROKEN, CU12, CU13, INCIDENT, OWNERSHIP, finding
 from index import LocalIndex, local_wheel
 from jsonschema import Draft202012Validator
 
-from envbuild.cli import main
+from envbuild.cli.doctorcommand import DoctorWorld
+from envbuild.cli.main import main
 from envbuild.core.cause import findings_to_mend, sort_findings
 from envbuild.core.repair import Ground, repair_plan
-from envbuild.doctorcommand import DoctorWorld
 from envbuild.errors import InputError
 from envbuild.model.diagnosis import DoctorReport, RuleText, Subject
 from envbuild.model.finding import Severity
@@ -28,8 +28,8 @@ from envbuild.model.finding import Severity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from envbuild.cli.doctorcommand import Where
     from envbuild.commands.doctor import DoctorOptions
-    from envbuild.doctorcommand import Where
 
 RULE = RuleText(code="EB301", title="A symbol is missing", severity=Severity.ERROR, page="Page.")
 HEALTHY = DoctorReport(subject=Subject(prefix="/v"), rules=(RULE,))

@@ -17,10 +17,10 @@ from artefacts import installed, pylocked, versions
 from lockrun import environ_of, processes_with, snapshot
 from lockworld import PYTHON, pyproject
 
+from envbuild.cli.syncwiring import sync_really
 from envbuild.commands.sync import SyncOptions
 from envbuild.errors import InputError, RefusedError, WorldError
 from envbuild.render.progress import Silent
-from envbuild.syncwiring import sync_really
 from envbuild.world.install import MARKER
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from test_core_plan import LOCK, POINTOPS, pinned, plan
 
-from envbuild.cli import main
+from envbuild.cli.main import main
 from envbuild.core.dockerfile import DockerSource, render_dockerfile, render_ignore, toolkit_image
 from envbuild.core.generated import is_untouched, parse_header
 

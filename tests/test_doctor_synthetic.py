@@ -14,7 +14,7 @@ import pytest
 from elfmaker import SASS, fat_binary, make_elf
 from envmaker import EnvMaker
 
-from envbuild.cli import main
+from envbuild.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable

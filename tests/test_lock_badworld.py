@@ -114,7 +114,7 @@ def as_nobody(world: World, *arguments: str) -> list[str]:
         pytest.skip("root may write anywhere, and there is no setpriv to become another user")
     user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
     command = [setpriv, *user, sys.executable]
-    probe = [*command, "-c", "import envbuild.cli, os; os.listdir('.')"]
+    probe = [*command, "-c", "import envbuild.cli.main, os; os.listdir('.')"]
     if subprocess.run(probe, check=False, cwd=world.root, capture_output=True).returncode != 0:
         pytest.skip("another user cannot run this Python or reach this folder")
     return [*command, "-m", "envbuild", "lock", *arguments]

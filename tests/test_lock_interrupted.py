@@ -164,7 +164,7 @@ KILLED = """
 import json, os, signal, sys, time
 from pathlib import Path
 from envbuild import wiring
-from envbuild.cli import main
+from envbuild.cli.main import main
 from envbuild.world.projectfiles import ProjectFiles
 
 def start(folder):

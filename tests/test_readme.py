@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuild.arguments import parse_arguments
+from envbuild.cli.arguments import parse_arguments
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -12,15 +12,15 @@ from lockworld import PYTHON, pyproject
 from scriptworld import make_script, run_script
 
 from envbuild.checks.registry import all_rules
+from envbuild.cli.doctorcommand import Where
+from envbuild.cli.doctorwiring import DiskExaminer
+from envbuild.cli.syncwiring import sync_really
 from envbuild.commands.dockerfile import DockerOptions, dockerfile
 from envbuild.commands.doctor import DoctorOptions, doctor
 from envbuild.commands.script import ScriptOptions
 from envbuild.commands.sync import SyncOptions
-from envbuild.doctorcommand import Where
-from envbuild.doctorwiring import DiskExaminer
 from envbuild.errors import RefusedError, WorldError
 from envbuild.render.progress import Silent
-from envbuild.syncwiring import sync_really
 from envbuild.world.projectfiles import ProjectFiles
 
 if TYPE_CHECKING:

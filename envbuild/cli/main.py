@@ -12,7 +12,7 @@ import sys
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Protocol
 
-from envbuild.arguments import parse_arguments
+from envbuild.cli.arguments import parse_arguments
 from envbuild.errors import EnvbuildError, RefusedError, WorldError
 from envbuild.world.streams import (
     discard,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from envbuild.cli.doctorcommand import DoctorWorld
     from envbuild.commands.lock import LockOptions
-    from envbuild.doctorcommand import DoctorWorld
     from envbuild.model.report import LockReport
     from envbuild.ports import Reporter
     from envbuild.render.answer import Manner
@@ -86,7 +86,7 @@ def _run(
         if arguments.command == "sync":
             return _run_sync(arguments)
         if arguments.command in {"script", "dockerfile"}:
-            from envbuild.scriptcommand import run_script
+            from envbuild.cli.scriptcommand import run_script
 
             return run_script(arguments)
         return _run_doctor(arguments, doctor_world)
@@ -95,10 +95,10 @@ def _run(
 def _run_doctor(arguments: argparse.Namespace, world: DoctorWorld | None) -> int:
     if world is None:
         gc.disable()  # a process of half a second that leaves next to no cyclic garbage
-    from envbuild.doctorcommand import run_doctor, run_explain, run_rules
+    from envbuild.cli.doctorcommand import run_doctor, run_explain, run_rules
 
     if world is None:
-        from envbuild.doctorwiring import real_world
+        from envbuild.cli.doctorwiring import real_world
 
         world = real_world()
     run = {"doctor": run_doctor, "rules": run_rules, "explain": run_explain}
@@ -106,14 +106,14 @@ def _run_doctor(arguments: argparse.Namespace, world: DoctorWorld | None) -> int
 
 
 def _run_sync(arguments: argparse.Namespace) -> int:
-    from envbuild.synccommand import run_sync
-    from envbuild.syncwiring import real_sync_world
+    from envbuild.cli.synccommand import run_sync
+    from envbuild.cli.syncwiring import real_sync_world
 
     return run_sync(arguments, real_sync_world())
 
 
 def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) -> int:
-    from envbuild.invocation import lock_options
+    from envbuild.cli.invocation import lock_options
     from envbuild.model.report import Outcome
     from envbuild.render.answer import render_answer
 
@@ -147,7 +147,7 @@ def _explain_refused(error: RefusedError, arguments: argparse.Namespace) -> None
 
 
 def _manner(arguments: argparse.Namespace, options: LockOptions) -> Manner:
-    from envbuild.invocation import invocation
+    from envbuild.cli.invocation import invocation
     from envbuild.render.answer import Manner
 
     github = arguments.format == "github"
@@ -163,7 +163,7 @@ def _manner(arguments: argparse.Namespace, options: LockOptions) -> Manner:
 
 
 def _run_gpus(arguments: argparse.Namespace) -> int:
-    from envbuild.gpuquery import gpus_named
+    from envbuild.cli.gpuquery import gpus_named
     from envbuild.render.gpus import gpus_document, render_gpus
     from envbuild.render.jsonreport import render_json
 
@@ -178,7 +178,7 @@ def _run_gpus(arguments: argparse.Namespace) -> int:
 
 def _real_lock() -> LockCommand:
     # The wiring: there the index pages, uv and the files of the real world are joined.
-    from envbuild.wiring import lock_report
+    from envbuild.cli.lockwiring import lock_report
 
     return lock_report
 

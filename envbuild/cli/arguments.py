@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, NoReturn
 
 from envbuild import __version__
-from envbuild.doctorarguments import (
+from envbuild.cli.doctorarguments import (
     ABOUT_DOCTOR,
     ABOUT_EXPLAIN,
     ABOUT_RULES,
@@ -16,9 +16,9 @@ from envbuild.doctorarguments import (
     doctor_arguments,
     redact_argument,
 )
+from envbuild.cli.scriptarguments import SCRIPT_COMMANDS, script_arguments
+from envbuild.cli.syncarguments import ABOUT_SYNC, EPILOG_SYNC, sync_arguments
 from envbuild.errors import InputError
-from envbuild.scriptarguments import SCRIPT_COMMANDS, script_arguments
-from envbuild.syncarguments import ABOUT_SYNC, EPILOG_SYNC, sync_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envbuild.cli.invocation import project_directory
 from envbuild.commands.dockerfile import DockerOptions, dockerfile
 from envbuild.commands.script import ScriptOptions, script
 from envbuild.errors import InputError
-from envbuild.invocation import project_directory
 from envbuild.model.report import Outcome
 from envbuild.render.jsonreport import render_json
 from envbuild.render.written import render_written, written_document

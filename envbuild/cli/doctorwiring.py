@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from envbuild.catalog.reader import Catalog
 from envbuild.checks.registry import all_rules
+from envbuild.cli.doctorcommand import DoctorWorld
 from envbuild.commands.doctor import doctor, rule_text
-from envbuild.doctorcommand import DoctorWorld
 from envbuild.world.binaries import read_device_codes, read_links
 from envbuild.world.environment import read_environment
 from envbuild.world.host import read_host
@@ -24,8 +24,8 @@ from envbuild.world.streams import say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from envbuild.cli.doctorcommand import Where
     from envbuild.commands.doctor import DoctorOptions
-    from envbuild.doctorcommand import Where
     from envbuild.model.diagnosis import DoctorReport, RuleText
     from envbuild.model.host import Host
     from envbuild.model.installed import Installed, Ownership

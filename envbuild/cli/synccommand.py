@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envbuild.cli.invocation import project_directory
 from envbuild.commands.sync import SyncOptions
-from envbuild.invocation import project_directory
 from envbuild.render.doctoranswer import DoctorManner, render_diagnosis
 from envbuild.render.doctorjson import doctor_document
 from envbuild.render.jsonreport import render_json

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from envbuild.catalog.reader import Catalog
 from envbuild.checks.registry import all_rules
+from envbuild.cli.doctorcommand import Where
+from envbuild.cli.doctorwiring import DiskExaminer
+from envbuild.cli.synccommand import SyncWorld
 from envbuild.commands.doctor import DoctorOptions, doctor, exit_code
 from envbuild.commands.sync import sync
-from envbuild.doctorcommand import Where
-from envbuild.doctorwiring import DiskExaminer
-from envbuild.synccommand import SyncWorld
 from envbuild.world.install import VenvInstaller
 from envbuild.world.pagecache import default_directory
 from envbuild.world.projectfiles import ProjectFiles
