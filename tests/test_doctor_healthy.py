@@ -26,7 +26,7 @@ IMPORTS = Path(__file__).with_name("importall.py").read_text(encoding="utf-8")
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """What to install, a GPU that it is for, and which modules have no import for what reason."""
+    """What to install, a GPU that it is for, and which imports may fail for what other reason."""
 
     name: str
     requirements: tuple[str, ...]
@@ -48,7 +48,14 @@ SMALL = (
     Stack(name="cupy", requirements=("cupy-cuda12x",)),
     Stack(name="onnxruntime", requirements=("onnxruntime-gpu",)),
     Stack(name="faiss", requirements=("faiss-cpu",)),
-    Stack(name="open3d", requirements=("open3d",)),
+    Stack(
+        name="open3d",
+        requirements=("open3d",),
+        fails=(
+            ("open3d", "libusb-1.0.so.0"),  # of the system, where that lacks it
+            ("matplotlib_inline", "No module named 'matplotlib'"),
+        ),
+    ),
     Stack(name="ray", requirements=("ray[default]",)),
     Stack(name="tensorflow", requirements=("tensorflow",)),
 )
@@ -125,5 +132,5 @@ def assert_healthy(stack: Stack, venv: RealVenv) -> None:
         assert (done.code, done.out.partition(":")[0], done.error) == (0, "healthy", ""), done.out
     failed = json.loads(venv.tries(IMPORTS).out)
     for name, reason in stack.fails:
-        assert reason in failed.pop(name)
+        assert reason in failed.pop(name, reason)
     assert failed == {}
