@@ -123,13 +123,11 @@ def _row(line: str) -> tuple[str, str, str]:
 def _path(path: str, *, site: str, prefix: str) -> str:
     """Return the path of an entry, empty where it names a folder or nothing."""
     path.encode("utf-8")
-    if ".." in path or "./" in path or "//" in path or path[:1] == "/" or path == ".":
-        path = _normalised(path, site=site, prefix=prefix)
-    if path[-1:] == "/":
-        return ""
     if "\0" in path or len(path) > _LONGEST_PATH:
         raise _RefusedLineError("no file can have this name")
-    return path
+    if ".." in path or "./" in path or "//" in path or path[:1] == "/" or path == ".":
+        path = _normalised(path, site=site, prefix=prefix)
+    return "" if path[-1:] == "/" else path
 
 
 def _normalised(path: str, *, site: str, prefix: str) -> str:
