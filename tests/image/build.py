@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("/var/tmp/envbuild-image"))  # noqa: S108
     parser.add_argument("--ca-file", type=Path, help="authorities that the steps shall trust")
     parser.add_argument("--project", type=Path, default=HERE / "project")
-    parser.add_argument("--driver", default="vfs", help="buildah's storage driver")
+    parser.add_argument("--driver", default="overlay", help="vfs copies all at each step")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     buildah, project = Buildah(arguments.folder, arguments.driver), arguments.folder / "project"
