@@ -81,8 +81,10 @@ class _Scanner:
     def _mark(self, path: KeyPath, at: int) -> None:
         line = min(bisect_left(self._newlines, at), len(self._newlines)) + 1
         self.found[path] = line
-        for end in range(1, len(path)):
-            self.found.setdefault(path[:end], line)
+        path = path[:-1]
+        while path and path not in self.found:  # what is found has its parents found
+            self.found[path] = line
+            path = path[:-1]
 
     def _keys(self) -> tuple[str, ...]:
         """Read a dotted key, or the first parts of a very long one; empty when none stands here."""
