@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
 settings.load_profile("ci")
+
+
+# NOTE: nox and uv tell every uv that is started below them which environment is the project's. A
+# test's uv must not act on the environment that runs the tests.
+for _name in ("UV_PROJECT_ENVIRONMENT", "UV_PROJECT", "UV_PYTHON", "UV_WORKING_DIR", "VIRTUAL_ENV"):
+    os.environ.pop(_name, None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

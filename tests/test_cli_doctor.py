@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -457,6 +458,7 @@ def library_of(venv: Path) -> Path:
 
 
 def run_uv(*words: object) -> None:
+    assert "UV_PROJECT_ENVIRONMENT" not in os.environ  # it would lead uv to another environment
     done = subprocess.run(
         [uv.find_uv_bin(), *map(str, words)], check=False, capture_output=True, text=True
     )
