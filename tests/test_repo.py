@@ -17,7 +17,7 @@ import envbuild
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 300
 FORBIDDEN_MODULES = {"base", "common", "helper", "helpers", "misc", "util", "utils"}
-GENERATED = {".hypothesis", ".mypy_cache", ".nox", ".pytest_cache", ".ruff_cache", ".venv"}
+GENERATED = {".fuzz", ".hypothesis", ".mypy_cache", ".nox", ".pytest_cache", ".ruff_cache", ".venv"}
 MACHINE_PATH = re.compile(
     r"(?<![\w./}-])/(?:work/(?:main|shared|\.)|farm/|tmp/(?:x|brief)\b|opt/(?:wheels|pypi)"
     r"|root/\.(?:pyenv|config))"
