@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
+settings.register_profile(
+    "thorough", derandomize=False, max_examples=2000, deadline=None, print_blob=True
+)
 settings.load_profile("ci")
 
 

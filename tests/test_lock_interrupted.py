@@ -163,7 +163,7 @@ def test_an_interrupt_at_any_moment_leaves_old_files_or_new_ones(
 KILLED = """
 import json, os, signal, sys, time
 from pathlib import Path
-from envbuild import wiring
+from envbuild.cli import lockwiring
 from envbuild.cli.main import main
 from envbuild.world.projectfiles import ProjectFiles
 

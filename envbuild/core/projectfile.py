@@ -21,7 +21,7 @@ from envbuild.core.requirements import (
 from envbuild.core.targettable import TARGET_KEYS, targets_of
 from envbuild.core.tomlpositions import toml_positions
 from envbuild.core.tomltext import TomlError, parse_toml
-from envbuild.core.uvhazards import hazards_of, uv_cutoff
+from envbuild.core.uvhazards import hazards_of, replaced_indexes, uv_cutoff
 from envbuild.core.uvshape import check_uv
 from envbuild.errors import InputError
 from envbuild.model.project import Layer, Project
@@ -156,7 +156,10 @@ class _Reader:
         builds = builds_of(self._table.table("build"))
         check_builds(self._table.table("build"), builds, requirements)
         indexes = indexes_of(self._table.table("indexes"), environ)
-        hazards = hazards_of(self._document, indexes)
+        hazards = (
+            *hazards_of(self._document, indexes),
+            *replaced_indexes(self._document, indexes),
+        )
         return Project(
             text=text,
             layer=layer,

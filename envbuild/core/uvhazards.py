@@ -33,7 +33,6 @@ def hazards_of(document: Mapping[str, Any], indexes: IndexUrls) -> tuple[str, ..
         *_lists(uv, indexes),
         *_open_indexes(uv, indexes),
         *_default(uv, indexes),
-        *_renamed(uv, indexes),
         *_backend(uv),
         *_cutoff(document),
         *_pins(document, uv),
@@ -116,9 +115,10 @@ def _default(uv: Mapping[str, Any], indexes: IndexUrls) -> Iterator[str]:
             )
 
 
-def _renamed(uv: Mapping[str, Any], indexes: IndexUrls) -> Iterator[str]:
+def replaced_indexes(document: Mapping[str, Any], indexes: IndexUrls) -> Iterator[str]:
     """Say where an index of the user has a name and an address that a lock replaces."""
-    for table in _tables(uv):
+    uv = document.get("tool", {}).get("uv", {})
+    for table in _tables(uv) if isinstance(uv, dict) else ():
         name, url = str(table.get("name", "")), table.get("url")
         if not isinstance(url, str) or _PYTORCH_NAME.fullmatch(name) is None:
             continue
