@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envbuild.checks import build, files, gpu, layers, packages, shadow, symbols
+from envbuild.checks import build, files, gpu, layers, own, packages, shadow, symbols
 
 if TYPE_CHECKING:
     from envbuild.checks.rule import Rule
@@ -28,6 +28,7 @@ FAMILIES: tuple[tuple[Rule, ...], ...] = (
     layers.RULES,
     build.RULES,
     shadow.RULES,
+    own.RULES,
 )
 
 

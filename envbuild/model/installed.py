@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+UNFINISHED = ".envbuild-sync"
+"""The file that lies in an environment while `envbuild sync` is at work in it."""
+
 
 class EnvironmentKind(str, Enum):
     """Who made an environment."""
@@ -84,6 +87,7 @@ class Installed:
     interpreter would add it and it exists. ``tops`` pairs each site with the names that can be
     imported from it; ``startup`` pairs a ``.pth`` file with each line of code in it.
     ``distributions`` come in the order of the sites, the newest of one name first.
+    ``unfinished`` is True where `envbuild sync` is at work, or was broken off.
     """
 
     root: str
@@ -97,6 +101,7 @@ class Installed:
     system_site: bool = False
     user_site: str | None = None
     machine: str = "x86_64"
+    unfinished: bool = False
     skipped: tuple[str, ...] = ()
     own_sites: tuple[str, ...] = ()
     base_prefix: str = ""

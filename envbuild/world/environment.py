@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.core.torchversion import parse_torch_version
 from envbuild.errors import WorldError
-from envbuild.model.installed import EnvironmentKind, Installed
+from envbuild.model.installed import UNFINISHED, EnvironmentKind, Installed
 from envbuild.world.distributions import SiteReader, read_conda
 from envbuild.world.layout import read_layout
 from envbuild.world.place import Surroundings, find_place
@@ -69,6 +69,7 @@ def read_environment(
         user_site=sites.user_site,
         machine=_machine(layout, root=folder),
         skipped=_shortened(skipped),
+        unfinished=bool(layout.prefix) and folder.is_there(f"{layout.prefix}/{UNFINISHED}"),
         own_sites=layout.sites,
         base_prefix=layout.base_prefix,
         free_threaded=layout.tag.endswith("t"),

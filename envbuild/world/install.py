@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from envbuild.errors import WorldError
+from envbuild.model.installed import UNFINISHED
 from envbuild.world.environment import read_environment
 from envbuild.world.interrupts import scratch_folder
 from envbuild.world.mend import broken_names, remove_halves, remove_strays
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Installed
     from envbuild.model.plan import InstallLock
 
-MARKER = ".envbuild-sync"
 """Lies in the environment while it is worked on."""
 
 _LONGEST = 120
@@ -59,7 +59,7 @@ class VenvInstaller:
 
         Raises WorldError where another run is at work.
         """
-        path = self._venv / MARKER
+        path = self._venv / UNFINISHED
         try:
             broken_off = path.exists()
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
