@@ -20,8 +20,8 @@ from lockworld import PYTHON, pyproject
 from envbuild.cli.syncwiring import sync_really
 from envbuild.commands.sync import SyncOptions
 from envbuild.errors import InputError, RefusedError, WorldError
+from envbuild.model.installed import UNFINISHED as MARKER
 from envbuild.render.progress import Silent
-from envbuild.world.install import MARKER
 
 if TYPE_CHECKING:
     from pathlib import Path
