@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from checkvalues import (
     TORCH_CUDA,
     aim,
+    at,
     code,
     codes,
     dist,
@@ -24,6 +27,7 @@ from envbuild.checks.gpuparts import no_bitsandbytes, old_ptxas, server_build_on
 from envbuild.model.cuda import CudaVersion
 from envbuild.model.finding import Severity
 from envbuild.model.fix import Export, Install, Manual
+from envbuild.model.links import BrokenBinary
 
 PYPI_27 = "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"
 BLACKWELL = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
@@ -45,6 +49,17 @@ def test_torch_from_pypi_has_no_code_for_blackwell_and_its_sibling_has() -> None
             index="https://download.pytorch.org/whl/cu128",
         ),
     )
+
+
+def test_a_package_with_a_file_that_was_not_read_is_not_known_to_lack_code() -> None:
+    torch = dist("torch 2.7.0", TORCH_CUDA, "torch/lib/libtorch_cuda_linalg.so")
+    linalg = "torch/lib/libtorch_cuda_linalg.so"
+    unread = BrokenBinary(path=at(TORCH_CUDA), reason="there are more than 9 pieces of GPU code")
+    given = replace(codes(code(linalg, PYPI_27)), unread=(unread,))
+    finding = one(no_code, env(torch, torch="2.7.0+cu126"), owned(torch), given, aim("12.0"))
+    assert finding.severity is Severity.UNKNOWN
+    assert finding.message == "the GPU code of torch 2.7.0 is not known"
+    assert found(jit_only, env(torch), owned(torch), given, aim("12.0")) == []
 
 
 @pytest.mark.parametrize("capability", ["8.9", "12.0", "12.1", "10.3", "8.6"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from checkvalues import dist, env, found, one
+from envmaker import EnvMaker
 from lockworld import pyproject
 
 from envbuild.checks.drift import different_sets, drift, sync_removes
@@ -19,6 +21,8 @@ from envbuild.world.environment import read_environment
 from envbuild.world.layers import read_layers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lockworld import World
 
     from envbuild.checks.rule import Rule
@@ -261,6 +265,16 @@ def test_unreadable_files() -> None:
     first, second = found(unusable_locks, env(), layers)
     assert (first.severity, second.severity) == (Severity.ERROR, Severity.WARNING)
     assert second.fixes == ()
+
+
+def test_a_lock_that_is_larger_than_is_read_is_not_known(tmp_path: Path) -> None:
+    made = EnvMaker(tmp_path).venv()
+    (tmp_path / "uv.lock").touch()
+    os.truncate(tmp_path / "uv.lock", (64 << 20) + 1)
+    installed = made.read()
+    finding = one(unusable_locks, installed, read_layers(installed))
+    assert finding.severity is Severity.UNKNOWN
+    assert finding.message == "uv.lock was not read: it has more than 67,108,864 bytes"
 
 
 def test_a_lock_for_a_python_that_the_project_excludes() -> None:

@@ -29,7 +29,7 @@ from envbuild.checks.torchextension import other_torch
 from envbuild.checks.torchpairs import built_for
 from envbuild.model.finding import Severity
 from envbuild.model.fix import Install, Manual, Reinstall, Remove, Unset
-from envbuild.model.installed import Ownership
+from envbuild.model.installed import Ownership, RecordEntry
 from envbuild.model.links import BrokenBinary, Links, MissingLibrary
 
 NCCL = "nvidia/nccl/lib/libnccl.so.2"
@@ -524,6 +524,25 @@ def test_a_file_that_is_cut_short() -> None:
     assert finding.fixes == (Reinstall(names=("torch",)),)
     assert f"file:{at(TORCH_CUDA)}" in finding.because
     assert "library:libtorch_cuda.so" in finding.brings
+
+
+def test_how_long_a_cut_file_should_be_is_what_record_says() -> None:
+    torch = dist("torch 2.8.0", record=(RecordEntry(path=TORCH_CUDA, size=2_328_442_689),))
+    links = Links(broken=(BrokenBinary(path=at(TORCH_CUDA), reason="the file ends at 9 of 20 b"),))
+    finding = one(broken_binary, env(torch), owned(torch), links)
+    assert "the file ends at 9 bytes, RECORD says 2328442689" in finding.message
+    assert "RECORD says" in finding.evidence[0]
+
+
+def test_what_is_larger_than_is_read_is_not_known_and_no_error() -> None:
+    torch = dist("torch 2.8.0", TORCH_CUDA)
+    links = Links(unread=(BrokenBinary(path=at(TORCH_CUDA), reason="the string table takes 1"),))
+    finding = one(broken_binary, env(torch), owned(torch), links)
+    assert finding.severity is Severity.UNKNOWN
+    assert finding.message == (
+        "torch 2.8.0: `libtorch_cuda.so` was not judged, the string table takes 1"
+    )
+    assert (finding.fixes, finding.brings) == ((), ())
 
 
 def test_a_wheel_for_another_machine() -> None:

@@ -13,6 +13,7 @@ from imagemaker import NVIDIA, SITE, TORCH, with_torch
 from test_core_ldcache import X86_64, cache
 
 from envbuild.core.elf import ElfError
+from envbuild.core.elfbytes import TABLE_LIMIT
 from envbuild.model.installed import EnvironmentKind, Installed, TorchText
 from envbuild.world.binaries import read_device_codes, read_ld_cache, read_links
 from envbuild.world.objectfiles import FileBytes, ObjectFiles, OpenFiles
@@ -125,6 +126,56 @@ def test_a_link_in_a_venv_to_its_interpreter(tmp_path: Path) -> None:
     image.write(tmp_path)
     found = installed(tmp_path, executable="/venv/bin/python")
     assert read_links(found, root=Root(str(tmp_path)), environment={}).symbols == ()
+
+
+def grown(path: Path, *, strings: int) -> None:
+    """Make a file's string table larger than any that is read; its end is a hole on the disk."""
+    data = bytearray(path.read_bytes())
+    at = next(at for at in range(0, len(data), 8) if data[at : at + 8] == struct.pack("<Q", 10))
+    data[at + 8 : at + 16] = struct.pack("<Q", strings)
+    path.write_bytes(data)
+    os.truncate(path, strings + len(data))
+
+
+@pytest.mark.parametrize("path", [f"{NVIDIA}/nccl/lib/libnccl.so.2", f"{TORCH}/lib/libc10.so"])
+def test_a_library_larger_than_is_read_is_said_and_no_symbol_of_it_is_missed(
+    tmp_path: Path, path: str
+) -> None:
+    with_torch().write(tmp_path)
+    grown(tmp_path / path.lstrip("/"), strings=TABLE_LIMIT + 1)
+    links = read_links(installed(tmp_path), root=Root(str(tmp_path)), environment={})
+    (one,) = links.unread
+    assert (one.path, one.reason) == (
+        path,
+        "the string table takes 268435457 bytes, at most 268435456 are read",
+    )
+    assert (links.libraries, links.symbols, links.versions, links.broken) == ((), (), (), ())
+
+
+def test_a_library_that_is_larger_than_is_read_as_a_whole_is_not_missing(tmp_path: Path) -> None:
+    with_torch().write(tmp_path)
+    path = f"{NVIDIA}/nccl/lib/libnccl.so.2"
+    file = tmp_path / path.lstrip("/")
+    data = bytearray(file.read_bytes())
+    at = data.index(struct.pack("<II", 2, 6), 64)  # PT_DYNAMIC
+    data[at + 32 : at + 40] = struct.pack("<Q", 65537 * 16)
+    file.write_bytes(data)
+    os.truncate(file, 2 << 20)
+    links = read_links(installed(tmp_path), root=Root(str(tmp_path)), environment={})
+    assert [one.path for one in links.unread] == [path]
+    assert (links.libraries, links.symbols, links.broken) == ((), (), ())
+
+
+def test_device_code_that_is_broken_is_not_known(tmp_path: Path) -> None:
+    site = tmp_path / SITE.lstrip("/")
+    site.mkdir(parents=True)
+    code = fat_binary((SASS, 5, 0))
+    (site / "a.so").write_bytes(make_elf(sections={".nv_fatbin": code}))
+    codes = read_device_codes(installed(tmp_path), root=Root(str(tmp_path)))
+    assert codes.binaries == ()
+    assert [one.reason for one in codes.unread] == [
+        "the GPU code is for `sm_5`, wanted one like `sm_90`"
+    ]
 
 
 def test_device_code_of_every_object_once(tmp_path: Path) -> None:

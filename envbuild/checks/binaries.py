@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import counted, owners_for, shortened
 from envbuild.checks.rule import rule
+from envbuild.core.elfheader import CUT_SHORT
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual, Reinstall
 from envbuild.model.installed import Installed, Ownership
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from envbuild.checks.owners import Owners, Subject
     from envbuild.model.fix import Fix
     from envbuild.model.installed import Distribution
+    from envbuild.model.links import BrokenBinary
 
 _MODULE = re.compile(r"(?P<stem>.+?)\.(?:cpython-(?P<python>\d+t?)[a-su-z]*-[\w-]+|abi3t?)?\.?so")
 _INTERPRETER = re.compile(r"(?:cp(?P<cp>\d+)|py(?P<py>\d+))")
@@ -127,31 +129,36 @@ def broken_binary(installed: Installed, ownership: Ownership, links: Links) -> I
 
     **What it finds.** Shared objects that are needed or imported and whose tables cannot be
     read: the file ends before them, or it is no shared object at all; and every file that
-    begins with zeros, as a crash leaves it.
+    begins with zeros, as a crash leaves it. One whose tables are larger than envbuild reads is
+    named as not known: it may well be in order.
 
     **Why it matters.** `file too short` or `invalid ELF header` on import. The usual causes are a
     full disk during the installation, an interrupted copy, and a Git LFS pointer in the place of
     the file.
 
-    **Example.** torch/lib/libtorch_cuda.so: the file ends at 4,096 bytes.
+    **Example.** torch/lib/libtorch_cuda.so: the file ends at 4096 bytes, RECORD says 2328442689.
 
     **Fix.** Make room on the disk and reinstall the package.
     """
     owners = owners_for(installed, ownership)
     wrong = {one.name for one in installed.distributions if _other_machine(one, installed)}
+    yield from _not_judged(owners, links)
     groups = owners.group(links.broken, (one.path for one in links.broken))
     for subject, files in groups.items():
         if subject.name in wrong and subject.name:
             continue
+        reasons = [_reason(one, subject) for one in files]
         yield Finding(
             code="EB307",
             severity=Severity.ERROR,
             subject=subject.label,
             message=(
                 f"{counted(len(files), 'shared object')} of {subject.label} cannot be read:"
-                f" {files[0].reason}"
+                f" {reasons[0]}"
             ),
-            evidence=shortened(f"{one.path}: {one.reason}" for one in files),
+            evidence=shortened(
+                f"{one.path}: {reason}" for one, reason in zip(files, reasons, strict=True)
+            ),
             fixes=(_again(subject),),
             because=(subject.token, *(f"file:{one.path}" for one in files)),
             brings=(
@@ -159,6 +166,36 @@ def broken_binary(installed: Installed, ownership: Ownership, links: Links) -> I
                 *(f"library:{posixpath.basename(one.path)}" for one in files),
                 *subject.brings,
             ),
+        )
+
+
+def _reason(one: BrokenBinary, subject: Subject) -> str:
+    """Add what RECORD says of the size: a head that is cut short, or overwritten, may not know."""
+    size = _recorded(one.path, subject)
+    if size is None or not one.reason.startswith(CUT_SHORT):
+        return one.reason
+    return f"{one.reason.partition(' of ')[0]} bytes, RECORD says {size}"
+
+
+def _recorded(path: str, subject: Subject) -> int | None:
+    distribution = subject.distribution
+    for entry in (distribution.record if distribution else None) or ():
+        if distribution and posixpath.join(distribution.site, entry.path) == path:
+            return entry.size
+    return None
+
+
+def _not_judged(owners: Owners, links: Links) -> Iterator[Finding]:
+    """Say which objects are larger than is read: that is no fault of theirs."""
+    for one in links.unread:
+        label = owners.subject(one.path).label
+        yield Finding(
+            code="EB307",
+            severity=Severity.UNKNOWN,
+            subject=label,
+            message=f"{label}: `{posixpath.basename(one.path)}` was not judged, {one.reason}",
+            evidence=(one.path,),
+            hint="what its symbols are, and what they mean for others, is not known",
         )
 
 

@@ -11,7 +11,7 @@ from envbuild.checks.driver import RULES as _DRIVER_RULES
 from envbuild.checks.driver import highest_cuda
 from envbuild.checks.gpuparts import RULES as _PART_RULES
 from envbuild.checks.gpuparts import library_of
-from envbuild.checks.owners import owners_for, torch_cuda, torch_public
+from envbuild.checks.owners import owners_for, shortened, torch_cuda, torch_public
 from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import rebuild
 from envbuild.core.archs import Coverage, coverage
@@ -65,6 +65,7 @@ def no_code(
     **Fix.** Install the build of the same torch that has the code, with its companions, then
     replace or rebuild every extension.
     """
+    yield from _unread(installed, ownership, codes).values()
     for subject, finding in _judged(installed, ownership, codes, aim):
         if finding.code == "EB401":
             yield dataclasses.replace(
@@ -101,6 +102,24 @@ def jit_only(
             evidence=(*finding.evidence, *_ptx_driver(installed, host)),
             because=_because(subject),
         )
+
+
+def _unread(
+    installed: Installed, ownership: Ownership, codes: DeviceCodes
+) -> dict[Subject, Finding]:
+    """Return what is not known: a package one of whose files was not read may have the code."""
+    groups = owners_for(installed, ownership).group(codes.unread, (o.path for o in codes.unread))
+    return {
+        subject: Finding(
+            code="EB401",
+            severity=Severity.UNKNOWN,
+            subject=subject.label,
+            message=f"the GPU code of {subject.label} is not known",
+            evidence=shortened(f"{one.path}: {one.reason}" for one in files),
+        )
+        for subject, files in groups.items()
+        if is_judged(subject.name)
+    }
 
 
 def _hint(subject: Subject, installed: Installed) -> str | None:
@@ -150,8 +169,9 @@ def _judged(
     owners = owners_for(installed, ownership)
     binaries = [one for one in codes.binaries if not _BUNDLED.search(one.path)]
     cuda = torch_cuda(installed)
+    unread = _unread(installed, ownership, codes)
     for subject, ones in owners.group(binaries, (one.path for one in binaries)).items():
-        if not is_judged(subject.name):
+        if not is_judged(subject.name) or subject in unread:
             continue
         code = _joined(subject, ones, installed)
         package = Package(name=subject.name, label=subject.label)

@@ -161,6 +161,13 @@ def unusable_locks(installed: Installed, layers: Layers) -> Iterator[Finding]:
             fixes=(Relock(reason=f"{path} cannot be read"),) if _is_lock(path) else (),
             brings=(f"lock:{path}",),
         )
+    for path, reason in layers.unread:
+        yield Finding(
+            code="EB507",
+            severity=Severity.UNKNOWN,
+            subject=path,
+            message=f"{path} was not read: it {reason}",
+        )
     python = python_of(installed)
     if layers.uv_lock is not None and layers.managed:
         yield from _other_python(layers.uv_lock, layers, python)

@@ -16,6 +16,10 @@ class ElfError(ValueError):
     """The bytes are no ELF file that can be read, and why."""
 
 
+class UnreadElfError(ElfError):
+    """The file may well be in order: it holds more than is read here."""
+
+
 class ForeignElfError(ElfError):
     """The file is for another machine: a loader passes over it, whatever else is in it."""
 
@@ -48,20 +52,26 @@ class Window:
         self.size = data.size
 
     def table(self, offset: int, length: int, *, what: str) -> bytes:
-        """Return exactly these bytes; raise ElfError where they are not all in the file."""
+        """Return exactly these bytes; raise ElfError where they are not all in the file.
+
+        Raises UnreadElfError where there are too many of them.
+        """
+        self.check(offset, length, what=what)
         if length > TABLE_LIMIT:
-            raise ElfError(f"the {what} takes {length} bytes, wanted at most {TABLE_LIMIT}")
-        if offset < 0 or length < 0 or offset + length > self.size:
-            raise ElfError(f"the {what} lies outside of the file, wanted it within {self.size}")
+            raise UnreadElfError(f"the {what} takes {length} bytes, at most {TABLE_LIMIT} are read")
         found = self._data.read(offset, length) if length else b""
         if len(found) != length:
             raise ElfError(f"the {what} is cut short at {len(found)} of {length} bytes")
         return found
 
+    def check(self, offset: int, length: int, *, what: str) -> None:
+        """Raise ElfError where these bytes are not all in the file."""
+        if offset < 0 or length < 0 or offset + length > self.size:
+            raise ElfError(f"the {what} lies outside of the file, wanted it within {self.size}")
+
     def unpack(self, form: struct.Struct, offset: int, *, what: str) -> tuple[Any, ...]:
         """Unpack one record; records that lie near each other cost one read."""
-        if offset < 0 or offset + form.size > self.size:
-            raise ElfError(f"the {what} lies outside of the file, wanted it within {self.size}")
+        self.check(offset, form.size, what=what)
         number = offset >> _PAGE_BITS
         if number != self._number:
             # Twice the step, so that a record across the border is whole.

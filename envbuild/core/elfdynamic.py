@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import ElfError
+from envbuild.core.elfbytes import ElfError, UnreadElfError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +60,8 @@ def string_at(
         if end < 0:
             piece = window.table(start + index, min(length, size - index), what=what)
             end = piece.find(b"\0")
+    if end < 0 and len(piece) < size - index:
+        raise UnreadElfError(f"the {what} is longer than the {len(piece)} bytes that are read")
     if end < 0:
         raise ElfError(f"the {what} has no end within {len(piece)} bytes")
     return text_of(piece[:end], what=what)
@@ -70,8 +72,9 @@ def parse_dynamic(window: Window, header: Header) -> Dynamic:
     if header.dynamic is None:
         return Dynamic()
     offset, length = header.dynamic
+    window.check(offset, length, what="dynamic section")
     if length > _MAX_ENTRIES * _ENTRY.size:
-        raise ElfError(f"the dynamic section has more than {_MAX_ENTRIES} entries")
+        raise UnreadElfError(f"the dynamic section has more than {_MAX_ENTRIES} entries")
     table = window.table(offset, length & ~15, what="dynamic section")
     tags: dict[int, int] = {}
     needed: list[int] = []

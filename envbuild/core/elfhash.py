@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Protocol
 
-from envbuild.core.elfbytes import ElfError
+from envbuild.core.elfbytes import ElfError, UnreadElfError
 from envbuild.core.elfdynamic import GNU_HASH, HASH
 
 if TYPE_CHECKING:
@@ -150,9 +150,10 @@ def _gnu_count(window: Window, at: int) -> int | None:
     if last < first or last == 0:
         return None
     chain_at = buckets_at + buckets * 4
-    while last < MAX_SYMBOLS:
+    while True:
         (word,) = window.unpack(_WORD, chain_at + (last - first) * 4, what=_GNU)
         last += 1
         if word & 1:
             return int(last)
-    raise ElfError(f"the GNU hash table holds more than {MAX_SYMBOLS} symbols")
+        if last > MAX_SYMBOLS:
+            raise UnreadElfError(f"the GNU hash table holds more than {MAX_SYMBOLS} symbols")

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import BlankElfError, ElfError, ForeignElfError
+from envbuild.core.elfbytes import BlankElfError, ElfError, ForeignElfError, UnreadElfError
 
 if TYPE_CHECKING:
     from envbuild.core.elfbytes import Bytes, Window
@@ -17,6 +17,9 @@ MACHINES = {3: "i386", 8: "mips", 20: "ppc", 21: "ppc64", 22: "s390x", 40: "arm"
     243: "riscv64",
     258: "loongarch64",
 }
+CUT_SHORT = "the file ends at"
+"""How the reason begins where a file is shorter than its head says."""
+
 READABLE = ("x86_64", "aarch64")
 _BITS, _ORDERS = {1: 32, 2: 64}, {1: "little", 2: "big"}
 _HEAD = struct.Struct("<HHIQQQIHHHHHH")
@@ -109,7 +112,8 @@ def parse_header(data: Bytes, window: Window) -> Header:
         raise ForeignElfError(f"the file is {kind}, wanted 64-bit little-endian x86_64 or aarch64")
     head = window.unpack(_HEAD, _IDENT, what="ELF header")
     _, _, _, _, segments_at, sections_at, _, _, segment_size, segments, size, count, names = head
-    loads, dynamic = _segments(window, segments_at, count=segments, size=segment_size)
+    end = max(segments_at + segments * segment_size, sections_at + count * size)
+    loads, dynamic = _segments(window, segments_at, count=segments, size=segment_size, end=end)
     return Header(
         kind=kind,
         loads=loads,
@@ -122,33 +126,47 @@ def parse_header(data: Bytes, window: Window) -> Header:
 
 
 def _segments(
-    window: Window, start: int, *, count: int, size: int
+    window: Window, start: int, *, count: int, size: int, end: int
 ) -> tuple[tuple[Segment, ...], tuple[int, int] | None]:
+    """Read the program headers; ``end`` is where the tables that the head names come to theirs."""
     if count and size < _SEGMENT.size:
         raise ElfError(f"a program header takes {size} bytes, wanted {_SEGMENT.size}")
+    if start + count * size > window.size:
+        raise _cut_short(window, end)
     loads: list[Segment] = []
     dynamic = None
     for number in range(count):  # at most 65535: the field has 16 bits
         row = window.unpack(_SEGMENT, start + number * size, what="program headers")
         kind, _, offset, address, _, length, _, _ = row
         if kind == _LOAD:
-            if offset + length > window.size:
-                raise ElfError(f"the file ends at {window.size} of {offset + length} bytes")
+            end = max(end, offset + length)
             loads.append(Segment(address=address, offset=offset, size=length))
         elif kind == _DYNAMIC:
             dynamic = (offset, length)
+    if any(load.offset + load.size > window.size for load in loads):
+        raise _cut_short(window, end)
     return tuple(loads), dynamic
 
 
+def _cut_short(window: Window, end: int) -> ElfError:
+    """Say how long the file should be: the section headers, which no loader needs, stand last."""
+    return ElfError(f"{CUT_SHORT} {window.size} of {end} bytes")
+
+
 def read_sections(window: Window, header: Header) -> tuple[Section, ...]:
-    """Return the section headers; empty for a file stripped of them, or with a broken table."""
+    """Return the section headers; empty for a file stripped of them, or with a broken table.
+
+    Raises UnreadElfError where there are too many of them.
+    """
     start, size, count = header.sections_at, header.section_size, header.section_count
     if not start or size < _SECTION.size or start + size > window.size:
         return ()
     if count == 0:  # more than 65279 sections: the count stands in the first header
         count = window.unpack(_SECTION, start, what="section headers")[5]
-    if count > _MAX_SECTIONS or start + count * size > window.size:
+    if start + count * size > window.size:
         return ()
+    if count > _MAX_SECTIONS:
+        raise UnreadElfError(f"there are {count} sections, at most {_MAX_SECTIONS} are read")
     table = window.table(start, count * size, what="section headers")
     rows = (_SECTION.unpack_from(table, number * size) for number in range(count))
     return tuple(Section(name=row[0], kind=row[1], offset=row[4], size=row[5]) for row in rows)

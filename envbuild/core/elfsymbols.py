@@ -11,7 +11,7 @@ import struct
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from envbuild.core.elfbytes import ElfError
+from envbuild.core.elfbytes import ElfError, UnreadElfError
 from envbuild.core.elfdynamic import MAX_NAME, SYMTAB, VERSYM
 from envbuild.core.elfhash import MAX_SYMBOLS, SYMBOL_SIZE, hash_table, hashed_count
 from envbuild.core.elfheader import read_sections
@@ -82,8 +82,11 @@ class Symbols:
         count = hashed_count(self._window, self._header, self._dynamic)
         if count is None:
             count = self._count_by_layout()
-        if count > MAX_SYMBOLS or self._start + count * SYMBOL_SIZE > self._window.size:
-            raise ElfError(f"the symbol table holds {count} symbols, more than can be read")
+        self._window.check(self._start, count * SYMBOL_SIZE, what="symbol table")
+        if count > MAX_SYMBOLS:
+            raise UnreadElfError(
+                f"the symbol table holds {count} symbols, at most {MAX_SYMBOLS} are read"
+            )
         return count
 
     def _count_by_layout(self) -> int:
@@ -136,7 +139,7 @@ class Symbols:
         strings = self._strings()
         parts = strings.split(b"\0", _MAX_STRINGS + 1)
         if len(parts) > _MAX_STRINGS + 1:
-            raise ElfError(f"the string table holds more than {_MAX_STRINGS} names")
+            raise UnreadElfError(f"the string table holds more than {_MAX_STRINGS} names")
         found = set(parts)
         found.difference_update([symbol.name for symbol in without])
         return found

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import ElfError
+from envbuild.core.elfbytes import UnreadElfError
 from envbuild.core.elfdynamic import VERDEF, VERDEFNUM, VERNEED, VERNEEDNUM, string_at
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _needs_of(
 ) -> None:
     for _ in range(count):
         if len(found) >= _MAX_RECORDS:
-            raise ElfError(f"there are more than {_MAX_RECORDS} needed versions")
+            raise UnreadElfError(f"there are more than {_MAX_RECORDS} needed versions")
         row = window.unpack(_NEED_AUX, at, what="table of needed versions")
         _, flags, index, text, following = row
         need = VersionNeed(
@@ -99,7 +99,7 @@ def parse_definitions(window: Window, header: Header, dynamic: Dynamic) -> dict[
 
 def _counted(count: int) -> int:
     if count > _MAX_RECORDS:
-        raise ElfError(f"there are {count} versions, wanted at most {_MAX_RECORDS}")
+        raise UnreadElfError(f"there are {count} versions, at most {_MAX_RECORDS} are read")
     return count
 
 

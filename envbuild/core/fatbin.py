@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import ElfError, Window
+from envbuild.core.elfbytes import ElfError, UnreadElfError, Window
 from envbuild.core.elfheader import named_sections, parse_header
 from envbuild.model.cuda import ComputeCapability
 from envbuild.model.facts import DeviceCode
@@ -37,6 +37,10 @@ _MAX_GAP = 16 << 20
 _LOWEST, _HIGHEST = 10, 999
 
 
+class GpuCodeError(ElfError):
+    """The GPU code is broken, in a file that is in order otherwise."""
+
+
 class _Head:
     """Reads the small headers, a few hundred bytes at a time: payloads lie between them."""
 
@@ -51,14 +55,14 @@ class _Head:
             self._at, start = offset, 0
             self._piece = self._data.read(offset, 256)
             if len(self._piece) < form.size:
-                raise ElfError("the GPU code is cut short")
+                raise GpuCodeError("the GPU code is cut short")
         return form.unpack_from(self._piece, start)
 
 
 def device_code(data: Bytes, *, section: str = LINKED) -> DeviceCode | None:
     """Return the GPU code of a shared object; None for a file without such a section.
 
-    Raises ElfError where the file or the section is broken.
+    Raises GpuCodeError where the section is broken, another ElfError where the file is.
     """
     window = Window(data)
     header = parse_header(data, window)
@@ -67,7 +71,7 @@ def device_code(data: Bytes, *, section: str = LINKED) -> DeviceCode | None:
     sections = named_sections(window, header, frozenset({name}))
     for _, found in sections:
         if found.offset + found.size > data.size:
-            raise ElfError(f"the section `{section}` lies outside of the file")
+            raise GpuCodeError(f"the section `{section}` lies outside of the file")
         seen.update(_entries(data, found.offset, found.offset + found.size))
     sass = {_capability(arch, flags) for kind, arch, flags in seen if kind == _SASS}
     ptx = {_capability(arch, flags) for kind, arch, flags in seen if kind == _PTX}
@@ -78,7 +82,7 @@ def device_code(data: Bytes, *, section: str = LINKED) -> DeviceCode | None:
 
 def _capability(arch: int, flags: int) -> ComputeCapability:
     if not _LOWEST <= arch <= _HIGHEST:
-        raise ElfError(f"the GPU code is for `sm_{arch}`, wanted one like `sm_90`")
+        raise GpuCodeError(f"the GPU code is for `sm_{arch}`, wanted one like `sm_90`")
     suffix = "a" if flags & _ONLY_THIS else "f" if flags & _FAMILY else ""
     return ComputeCapability(major=arch // 10, minor=arch % 10, suffix=suffix)
 
@@ -94,12 +98,14 @@ def _entries(data: Bytes, start: int, end: int) -> Iterator[tuple[int, int, int]
             continue
         at, stop = start + length, start + length + size
         if length < _HEAD.size or stop > end:
-            raise ElfError("a fat binary is larger than its section")
+            raise GpuCodeError("a fat binary is larger than its section")
         while at + _ENTRY.size <= stop:
             row = head.unpack(_ENTRY, at)
             left -= 1
-            if row[2] < _HEAD.size or row[2] > _MAX_ENTRY_HEAD or left < 0:
-                raise ElfError("the entries of a fat binary are broken")
+            if left < 0:
+                raise UnreadElfError(f"there are more than {_MAX_ENTRIES} pieces of GPU code")
+            if row[2] < _HEAD.size or row[2] > _MAX_ENTRY_HEAD:
+                raise GpuCodeError("the entries of a fat binary are broken")
             yield row[0], row[8], row[11] & (_ONLY_THIS | _FAMILY)
             at += row[2] + row[3]
         start = (stop + 7) & ~7

@@ -38,7 +38,8 @@ class LayerTexts:
     """The files' texts: each None or empty where there is no such file.
 
     ``pylocks`` and ``requirements`` pair paths, relative to the project, with texts.
-    ``unreadable`` pairs the path of a file that could not be read with the reason.
+    ``unreadable`` pairs the path of a file that could not be read with the reason, ``unread`` that
+    of one which is larger than is read.
     """
 
     pyproject: str | None = None
@@ -46,6 +47,7 @@ class LayerTexts:
     pylocks: Named = ()
     requirements: Named = ()
     unreadable: Named = ()
+    unread: Named = ()
 
 
 def layers_of(
@@ -90,6 +92,7 @@ def layers_of(
         hazards=_hazards(document),
         unrouted=unrouted(document),
         unreadable=tuple(unreadable),
+        unread=texts.unread,
     )
 
 

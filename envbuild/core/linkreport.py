@@ -78,20 +78,22 @@ def read_links(
 
     versions = tuple(dict.fromkeys(missing_versions(scopes)))
     symbols = missing_symbols(scopes, sites=program.sites, has_python=has_python, others=others)
+    missing = tuple(_merged(symbols, versions))
     users = tuple(torch_users(scopes, sites=program.sites))
+    broken, unread = (
+        tuple(one for path, one in sorted(kept.items()) if _matters(path, process, scopes, tag=tag))
+        for kept in (loader.broken, loader.unread)
+    )
     return Links(
         libraries=tuple(_libraries(scopes)),
-        symbols=tuple(_merged(symbols, versions)),
+        symbols=missing,
         versions=tuple(
             sorted((one for one in versions if isinstance(one, MissingVersion)), key=repr)
         ),
         loaded=tuple(sorted(loader.loaded.values(), key=lambda one: (one.soname, one.path))),
         torch_users=tuple(sorted(users, key=lambda one: one.path)),
-        broken=tuple(
-            one
-            for path, one in sorted(loader.broken.items())
-            if _matters(path, process, scopes, tag=tag)
-        ),
+        broken=broken,
+        unread=unread,
         examined=len(scopes.reached),
     )
 
@@ -110,9 +112,13 @@ def _scopes(process: Process, files: Files, *, tag: str) -> Scopes:
 
 
 def _libraries(scopes: Scopes) -> Iterator[MissingLibrary]:
+    """Give what is missing; a library that is there and was not read is not."""
+    unread = {posixpath.basename(path) for path in scopes.loader.unread}
     gaps: dict[tuple[str, str], Gap] = {}
     for closure in scopes.closures:
         for gap in closure.gaps:
+            if gap.library in unread:
+                continue
             gaps.setdefault((gap.module.path, gap.library), gap)
     for (path, library), gap in sorted(gaps.items()):
         yield MissingLibrary(path=path, library=library, optional=_is_optional(gap))
@@ -138,7 +144,7 @@ def _merged(
 
 
 def _matters(path: str, process: Process, scopes: Scopes, *, tag: str) -> bool:
-    """Say whether a broken file would be opened: it is needed, or an extension module.
+    """Say whether a file that was not read would be opened: it is needed, or an extension module.
 
     A file of zeros always matters. What else is no shared object may be a linker script.
     """

@@ -81,5 +81,5 @@ def _is_root(
     try:
         return plain is not None and module.elf.defines(f"PyInit_{plain[1]}".encode())
     except ElfError as error:
-        loader.note_broken(path, str(error))
+        loader.note(path, error)
         return False

@@ -1,4 +1,4 @@
-"""Ask objects for symbols, where a broken one is noted once and then counts as unknown."""
+"""Ask objects for symbols, where one that is broken or too large is noted once."""
 
 from __future__ import annotations
 
@@ -55,19 +55,18 @@ class Scopes:
     def is_whole(self, module: Module) -> bool:
         """Return whether some process that loads it has all its libraries, none of them broken."""
         return any(
-            closure.is_whole
-            and not any(part.path in self.loader.broken for part in closure.modules)
+            closure.is_whole and all(self.loader.is_clear(part.path) for part in closure.modules)
             for closure in self.reached[module]
         )
 
     def holes(self, module: Module) -> frozenset[str]:
-        """Return the names of the libraries that are missing or broken in what loads an object."""
+        """Return the names of the libraries that are missing or unclear in what loads an object."""
         closures = self.reached[module]
-        broken = self.loader.broken
+        is_clear = self.loader.is_clear
         return frozenset(
             (
                 *(gap.library for closure in closures for gap in closure.gaps),
-                *(one.name for c in closures for one in c.modules if one.path in broken),
+                *(one.name for c in closures for one in c.modules if not is_clear(one.path)),
             )
         )
 
@@ -76,7 +75,7 @@ class Scopes:
         try:
             return module.elf.names()
         except ElfError as error:
-            self.loader.note_broken(module.path, str(error))
+            self.loader.note(module.path, error)
             return _NO_NAMES
 
     def undefined(self, module: Module) -> tuple[Wanted, ...]:
@@ -84,7 +83,7 @@ class Scopes:
         try:
             return module.elf.undefined()
         except ElfError as error:
-            self.loader.note_broken(module.path, str(error))
+            self.loader.note(module.path, error)
             return ()
 
     def defines(self, module: Module, name: bytes, version: str | None = None) -> bool:
@@ -92,7 +91,7 @@ class Scopes:
         try:
             return module.elf.defines(name, version)
         except ElfError as error:
-            self.loader.note_broken(module.path, str(error))
+            self.loader.note(module.path, error)
             return False
 
     def needs(self, module: Module) -> tuple[VersionNeed, ...]:
@@ -100,7 +99,7 @@ class Scopes:
         try:
             return module.elf.needs()
         except ElfError as error:
-            self.loader.note_broken(module.path, str(error))
+            self.loader.note(module.path, error)
             return ()
 
     def definitions(self, module: Module) -> Mapping[int, str]:
@@ -108,7 +107,7 @@ class Scopes:
         try:
             return module.elf.definitions()
         except ElfError as error:
-            self.loader.note_broken(module.path, str(error))
+            self.loader.note(module.path, error)
             return {}
 
 

@@ -47,13 +47,18 @@ def missing_symbols(
             continue
         scope = scopes.of(module)
         if not scopes.is_whole(module):
-            rest = {name for name in rest if owner_among(name, scope) is not None}
+            rest = {name for name in rest if _has_read_owner(scopes, name, scope)}
             if is_torch_library(module.name) and any(map(is_torch_library, scopes.holes(module))):
                 # which of torch's libraries defines a symbol of torch, no name tells
                 rest = {name for name in rest if not is_torch_symbol(name)}
         for other in others(package_of(module.path, sites)) if rest else ():
             rest = {name for name in rest if not scopes.defines(other, name)}
         yield from _reports(scopes, module, rest)
+
+
+def _has_read_owner(scopes: Scopes, name: bytes, scope: tuple[Module, ...]) -> bool:
+    owner = owner_among(name, scope)
+    return owner is not None and owner.path not in scopes.loader.unread
 
 
 def _unresolved(scopes: Scopes, module: Module) -> set[bytes]:

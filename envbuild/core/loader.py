@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import BlankElfError, ElfError, ForeignElfError
+from envbuild.core.elfbytes import BlankElfError, ElfError, ForeignElfError, UnreadElfError
 from envbuild.core.loadersearch import PRELOAD, RPATH, Module
 from envbuild.model.links import BrokenBinary, LoadedLibrary
 
@@ -49,7 +49,7 @@ class Loader:
     """Opens and finds objects, each once; keeps what it came across.
 
     ``broken`` also holds the objects of other machines, whose paths are ``foreign``, and those
-    of zeros, whose paths are ``blank``.
+    of zeros, whose paths are ``blank``. ``unread`` holds those that are larger than is read.
     ``fallback`` names a file of the environment for a library the loader does not find.
     """
 
@@ -58,6 +58,7 @@ class Loader:
     fallback: Callable[[str, Module], str | None] = lambda _name, _module: None
     loaded: dict[tuple[str, str], LoadedLibrary] = field(default_factory=dict)
     broken: dict[str, BrokenBinary] = field(default_factory=dict)
+    unread: dict[str, BrokenBinary] = field(default_factory=dict)
     foreign: set[str] = field(default_factory=set)
     blank: set[str] = field(default_factory=set)
     _modules: dict[str, Module | None] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Loader:
             if elf is not None and elf.machine != wanted:
                 raise ForeignElfError(f"the file is for {elf.machine}, wanted {wanted}")
         except ElfError as error:
-            self.note_broken(path, str(error))
+            self.note(path, error)
             if isinstance(error, ForeignElfError):
                 self.foreign.add(path)
             if isinstance(error, BlankElfError):
@@ -90,9 +91,14 @@ class Loader:
             short = real
         return Module(path=short, real=real, elf=elf)
 
-    def note_broken(self, path: str, reason: str) -> None:
-        """Keep why an object cannot be read."""
-        self.broken.setdefault(path, BrokenBinary(path=path, reason=reason))
+    def note(self, path: str, error: ElfError) -> None:
+        """Keep why an object cannot be read, or is not."""
+        kept = self.unread if isinstance(error, UnreadElfError) else self.broken
+        kept.setdefault(path, BrokenBinary(path=path, reason=str(error)))
+
+    def is_clear(self, path: str) -> bool:
+        """Whether an object could be read as far as it was asked."""
+        return path not in self.broken and path not in self.unread
 
     def find(
         self, name: str, module: Module, chain: tuple[Module, ...] = ()

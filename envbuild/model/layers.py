@@ -51,7 +51,7 @@ class Layers:
     """The project's layers; each None or empty where there is none.
 
     ``managed`` is False where ``[tool.uv] managed = false``. ``unreadable`` names files that
-    could not be read, with the reason.
+    could not be read, with the reason; ``unread`` those that are larger than is read.
 
     ``owned`` is True where the environment is the project's own, which `uv run` keeps at its
     lock. ``hazards`` are settings of uv that let torch come from elsewhere; ``unrouted`` are
@@ -68,6 +68,7 @@ class Layers:
     index_strategy: str | None = None
     torch_backend: str | None = None
     unreadable: tuple[tuple[str, str], ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
     owned: bool = True
     requires_python: str = ""
     default_target: str = ""

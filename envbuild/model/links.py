@@ -78,7 +78,7 @@ class ImportsOf:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BrokenBinary:
-    """A shared object that could not be read, and why."""
+    """A shared object that could not be read, or was not, and why."""
 
     path: str
     reason: str
@@ -86,7 +86,11 @@ class BrokenBinary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Links:
-    """The loader's view of an environment; every path is absolute inside the image."""
+    """The loader's view of an environment; every path is absolute inside the image.
+
+    ``unread`` are objects that may well be in order: they hold more than envbuild reads. Nothing
+    is said about their symbols.
+    """
 
     libraries: tuple[MissingLibrary, ...] = ()
     symbols: tuple[MissingSymbol, ...] = ()
@@ -94,6 +98,7 @@ class Links:
     loaded: tuple[LoadedLibrary, ...] = ()
     torch_users: tuple[ImportsOf, ...] = ()
     broken: tuple[BrokenBinary, ...] = ()
+    unread: tuple[BrokenBinary, ...] = ()
     examined: int = 0
 
 
@@ -107,6 +112,7 @@ class BinaryCode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeviceCodes:
-    """The GPU code of every shared object that has any."""
+    """The GPU code of every shared object that has any; ``unread`` are those it is not known of."""
 
     binaries: tuple[BinaryCode, ...] = ()
+    unread: tuple[BrokenBinary, ...] = ()

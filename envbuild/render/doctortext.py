@@ -24,6 +24,7 @@ _STYLES = {
     Severity.UNKNOWN: "magenta",
     Severity.NOTE: "cyan",
 }
+_MOST_UNREAD = 5
 _KINDS = ("skipped", "ignored", "left out")
 
 
@@ -46,6 +47,7 @@ def render_doctor_text(
         canvas.labelled(*_verdict(report), style="bold green" if report.rules else "bold red")
     _listed(canvas, "notes:", report.notes)
     _listed(canvas, "not known:", report.unknown)
+    _not_read(canvas, report.subject.unread)
     _broken(canvas, report)
     if report.problems:
         _ending(canvas, report)
@@ -156,6 +158,17 @@ def _details(canvas: Canvas, finding: Finding, *, indent: int) -> None:
         canvas.line(line, indent=indent)
     if finding.hint:
         canvas.line(f"hint: {finding.hint}", indent=indent)
+
+
+def _not_read(canvas: Canvas, unread: tuple[str, ...]) -> None:
+    """Say what of the environment was not read: nothing is known of it."""
+    if unread:
+        canvas.line()
+        canvas.labelled("not read:", "", style="bold")
+    for line in unread[:_MOST_UNREAD]:
+        canvas.line(line, indent=2)
+    if len(unread) > _MOST_UNREAD:
+        canvas.line(f"and {len(unread) - _MOST_UNREAD} more (`--format json` has all)", indent=2)
 
 
 def _broken(canvas: Canvas, report: DoctorReport) -> None:

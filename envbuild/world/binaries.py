@@ -7,13 +7,14 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from envbuild.core.elf import ElfError
-from envbuild.core.fatbin import device_code
+from envbuild.core.elfbytes import UnreadElfError
+from envbuild.core.fatbin import GpuCodeError, device_code
 from envbuild.core.ldcache import LIMIT, LdCacheError, parse_ld_cache
 from envbuild.core.linkreport import read_links as links_of
 from envbuild.core.linkroots import tag_of
 from envbuild.core.loadersearch import SearchPath
 from envbuild.core.process import GLOBAL_DEPS, Program
-from envbuild.model.links import BinaryCode, DeviceCodes
+from envbuild.model.links import BinaryCode, BrokenBinary, DeviceCodes
 from envbuild.world.objectfiles import ObjectFiles
 from envbuild.world.sharedobjects import shared_objects
 
@@ -60,10 +61,11 @@ def read_links(
 def read_device_codes(
     installed: Installed, *, root: Root, paths: tuple[str, ...] | None = None
 ) -> DeviceCodes:
-    """Return the GPU code of every shared object that has any; broken ones are left out."""
+    """Return the GPU code of every shared object that has any; broken files are left out."""
     if paths is None:
         paths = tuple(sorted(shared_objects(installed, root=root)))
     found = []
+    unread = []
     seen: set[str] = set()
     with closing(ObjectFiles(root)) as library:
         for path in paths:
@@ -72,11 +74,14 @@ def read_device_codes(
             seen.add(real)
             try:
                 code = device_code(data) if data is not None else None
+            except (GpuCodeError, UnreadElfError) as error:
+                unread.append(BrokenBinary(path=path, reason=str(error)))
+                continue
             except ElfError:
                 continue  # `read_links` says so, if it matters
             if code is not None:
                 found.append(BinaryCode(path=path, code=code))
-    return DeviceCodes(binaries=tuple(found))
+    return DeviceCodes(binaries=tuple(found), unread=tuple(unread))
 
 
 def read_ld_cache(root: Root, *, machine: str) -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import posixpath
 import re
 from typing import TYPE_CHECKING
@@ -62,6 +63,7 @@ def _texts(folder: str, *, root: Root) -> LayerTexts:
     from envbuild.core.layerfiles import LayerTexts  # noqa: PLC0415
 
     unreadable: list[tuple[str, str]] = []
+    unread: list[tuple[str, str]] = []
     names = tuple(_names(folder, root=root))
 
     def read(name: str) -> str | None:
@@ -69,7 +71,8 @@ def _texts(folder: str, *, root: Root) -> LayerTexts:
             return root.read(posixpath.join(folder, name), limit=_LIMIT).decode("utf-8")
         except (OSError, ValueError) as error:
             why = reason(error) if isinstance(error, OSError) else "is no UTF-8 text"
-            unreadable.append((name, why))
+            too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
+            (unread if too_large else unreadable).append((name, why))
             return None
 
     def every(pattern: re.Pattern[str]) -> tuple[tuple[str, str], ...]:
@@ -82,6 +85,7 @@ def _texts(folder: str, *, root: Root) -> LayerTexts:
         pylocks=every(_PYLOCK),
         requirements=every(_REQUIREMENTS),
         unreadable=tuple(unreadable),
+        unread=tuple(unread),
     )
 
 
