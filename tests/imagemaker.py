@@ -52,6 +52,7 @@ class Image:
     files: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     torch_text: str = NEW_TORCH
+    torch_version: str = "2.8.0+cu128"
     ld_library_path: tuple[str, ...] = ()
     ld_preload: tuple[str, ...] = ()
     cache: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -98,6 +99,7 @@ class Image:
             ld_preload=self.ld_preload,
             torch_text=self.torch_text,
             torch_cuda=cuda,
+            torch_version=self.torch_version,
         )
         search = SearchPath(ld_library_path=self.ld_library_path, cache=self.cache)
         every = sorted((*self.files, *self.links))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from checkvalues import FACTS, SITE, at, dist, env, found, imports, one, owned
+from elfmaker import make_elf
 from envmaker import EnvMaker
 
 from envbuild.checks.changedfiles import changed_files, unowned_files
@@ -176,6 +177,17 @@ def test_a_shared_object_that_was_cut_short(made: MadeEnv) -> None:
     assert finding.brings == (f"file:{made.site}/{NCCL}",)
 
 
+def test_a_library_that_is_whole_was_changed_by_the_maker_of_its_wheel(made: MadeEnv) -> None:
+    """PyNvVideoCodec 2.0.4: patchelf made its modules larger after RECORD was written."""
+    library = make_elf(soname="libnccl.so.2", sections={".text": b"x" * 5000})
+    made.write(NCCL, library)
+    finding = one(changed_files, made.read(), made.ownership())
+    assert finding.severity is Severity.NOTE
+    assert (finding.fixes, finding.brings) == ((), ())
+    made.write(NCCL, library[:-1])
+    assert one(changed_files, made.read(), made.ownership()).severity is Severity.ERROR
+
+
 def test_an_edited_module_is_a_warning_and_an_edited_file_of_data_nothing(made: MadeEnv) -> None:
     made.install("certifi", "1.0", files={"certifi/core.py": "a", "certifi/cacert.pem": "a"})
     made.write("certifi/cacert.pem", "the site's own")
@@ -245,6 +257,8 @@ def test_a_clobbered_library_is_a_consequence_of_its_twins(made: MadeEnv) -> Non
         ("nvidia/nccl/lib/libnccl.so.2", True),
         ("torch/nn/functional.py", True),
         ("six.py", True),
+        ("build_backend.py", False),  # of flashinfer-python and torch-c-dlpack-ext, by mistake
+        ("pkg/setup.py", True),
         ("nvidia/__init__.py", False),
         ("tests/test_a.py", False),
         ("pkg/tests/test_a.py", False),

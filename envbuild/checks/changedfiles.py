@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 _MOST = 4
 _STRIPPED_SHARE = 0.5
 _STRIPPED_LEAST = 4
+_HINTS = {
+    Severity.ERROR: "it was cut short or overwritten",
+    Severity.WARNING: "it was edited, or cut short",
+    Severity.NOTE: "it is whole: whoever made the wheel changed it last, or somebody here",
+}
 
 
 @rule("EB203", "A file is not what was installed", severity=Severity.ERROR)
@@ -33,11 +38,13 @@ def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Findin
     """Find shared objects and modules whose size is not the one in RECORD.
 
     **What it finds.** A shared object of another size than RECORD says, with no second owner to
-    explain it: cut short by a full disk, or overwritten by hand (an error). A Python module of
-    another size was edited or cut short (a warning). Other files, as certifi's `cacert.pem` with
-    a site's own certificates, are nobody's mistake. Where most shared objects differ, an image
-    was stripped of its debug symbols, which is a note. What the operating system's packages
-    brought is stripped after RECORD was written, and left alone.
+    explain it: cut short by a full disk, or overwritten by what is none (an error). Where all
+    that its own head names is there it is a note: makers of wheels strip, sign or patch libraries
+    after they wrote RECORD. A Python module of another size was edited or cut short (a warning).
+    Other files, as certifi's `cacert.pem` with a site's own certificates, are nobody's mistake.
+    Where most shared objects differ, an image was stripped of its debug symbols, which is a note.
+    What the operating system's packages brought is stripped after RECORD was written, and left
+    alone.
 
     **Why it matters.** `file too short`, `invalid ELF header`, a `Bus error` without a traceback,
     or code that nobody reviewed.
@@ -60,6 +67,10 @@ def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Findin
     for one, paths in changed:
         libraries = tuple(path for path in paths if is_shared_object(path))
         modules = tuple(path for path in paths if is_code(path) and path not in libraries)
+        whole = tuple(path for path in libraries if absolute(one, path) in ownership.whole)
+        libraries = tuple(path for path in libraries if path not in whole)
+        if whole and not stripped:
+            yield _changed(one, whole, Severity.NOTE)
         if libraries and not stripped:
             yield _changed(one, libraries, Severity.ERROR)
         if modules:
@@ -95,8 +106,8 @@ def _changed(one: Distribution, paths: tuple[str, ...], severity: Severity) -> F
             (f"{absolute(one, path)}: {sizes.get(path)} bytes in RECORD" for path in paths),
             most=_MOST,
         ),
-        hint="it was cut short or overwritten" if fatal else "it was edited, or cut short",
-        fixes=(Reinstall(names=(one.name,)),),
+        hint=_HINTS[severity],
+        fixes=() if severity is Severity.NOTE else (Reinstall(names=(one.name,)),),
         brings=tuple(f"file:{absolute(one, path)}" for path in paths if fatal),
     )
 

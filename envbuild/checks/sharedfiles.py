@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 _SHARED_OBJECT = re.compile(r"\.so(?:\.\d+)*$")
 _OF_SYSTEM = ("/usr/lib/", "/usr/lib64/", "/nix/store/")
 _OF_USERS = frozenset({"pip", "uv", "poetry"})
+# Scripts of a build or of tests that got into a wheel beside the package.
+_SCRIPTS = frozenset(
+    {"setup.py", "build_backend.py", "hatch_build.py", "versioneer.py", "conftest.py"}
+    | {"noxfile.py"}
+)
 _APART = frozenset(
     {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmark", "benchmarks"}
 )
@@ -54,7 +59,7 @@ def is_code(path: str) -> bool:
     """Whether a path is a module or a shared object that something loads.
 
     A package marker (``__init__.py``) at the top is shared by namespace packages, and folders of
-    tests and documents beside the packages are nobody's import.
+    tests and documents beside the packages, or scripts of a build, are nobody's import.
     """
     if is_shared_object(path):
         return True
@@ -62,7 +67,7 @@ def is_code(path: str) -> bool:
         return False
     parts = path.split("/")
     is_marker = parts[-1] == "__init__.py" and len(parts) <= 3  # noqa: PLR2004
-    return not is_marker and not _APART & set(parts[:-1])
+    return not is_marker and path not in _SCRIPTS and not _APART & set(parts[:-1])
 
 
 def overlaps(installed: Installed, ownership: Ownership) -> tuple[Overlap, ...]:

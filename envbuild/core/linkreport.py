@@ -6,12 +6,15 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from envbuild.core.importwalk import ImportWalk
 from envbuild.core.libnames import is_driver_library, is_indispensable
 from envbuild.core.linkroots import find_roots, is_extension_name, is_torch_core
 from envbuild.core.linkscope import Scopes
 from envbuild.core.linksymbols import missing_symbols, missing_versions
+from envbuild.core.linkvariants import for_other_torch
 from envbuild.core.loader import Loader
 from envbuild.core.process import import_torch, note_cudnn_parts, package_of, start
+from envbuild.core.stoppedmodules import stopped_modules
 from envbuild.core.torchusers import torch_users
 from envbuild.model.links import Links, MissingLibrary, MissingSymbol, MissingVersion
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from envbuild.core.loader import Gap
     from envbuild.core.loadersearch import Library, Module, SearchPath
     from envbuild.core.process import Process, Program
+    from envbuild.core.stoppedmodules import Sources
+    from envbuild.model.links import StoppedModule
 
 _SELF_SUFFICIENT = frozenset({"torch", "nvidia", "functorch"})
 
@@ -51,18 +56,28 @@ class Files:
             paths, key=lambda path: len(posixpath.commonpath([path, module.path])), default=None
         )
 
+    def by_package(self) -> tuple[tuple[str, ...], ...]:
+        """Return the objects of each package."""
+        return tuple(map(tuple, self._by_package.values()))
+
     def of_package(self, package: str) -> tuple[str, ...]:
         """Return what a package may load beforehand so that all see it; torch and NVIDIA do not."""
         return () if package in _SELF_SUFFICIENT else tuple(self._by_package.get(package, ()))
 
 
 def read_links(
-    paths: Iterable[str], program: Program, *, library: Library, search: SearchPath, tag: str
+    paths: Iterable[str],
+    program: Program,
+    *,
+    library: Library,
+    search: SearchPath,
+    tag: str,
+    sources: Sources | None = None,
 ) -> Links:
     """Judge an environment from its shared objects.
 
     ``paths`` are the shared objects in the sites, ``tag`` that of the interpreter's extension
-    modules.
+    modules. Without ``sources`` no import is followed.
     """
     files = Files(paths=tuple(paths), sites=program.sites)
     loader = Loader(library=library, search=search, fallback=files.nearest)
@@ -84,23 +99,43 @@ def read_links(
         tuple(one for path, one in sorted(kept.items()) if _matters(path, process, scopes, tag=tag))
         for kept in (loader.broken, loader.unread)
     )
+    loaded = tuple(sorted(loader.loaded.values(), key=lambda one: (one.soname, one.path)))
     return Links(
         libraries=tuple(_libraries(scopes)),
         symbols=missing,
         versions=tuple(
             sorted((one for one in versions if isinstance(one, MissingVersion)), key=repr)
         ),
-        loaded=tuple(sorted(loader.loaded.values(), key=lambda one: (one.soname, one.path))),
+        loaded=loaded,
         torch_users=tuple(sorted(users, key=lambda one: one.path)),
         broken=broken,
         unread=unread,
         examined=len(scopes.reached),
+        stopped=tuple(_stopped(process, files, scopes, sources, tag=tag)) if sources else (),
+    )
+
+
+def _stopped(
+    process: Process, files: Files, scopes: Scopes, sources: Sources, *, tag: str
+) -> Iterator[StoppedModule]:
+    walk = ImportWalk(
+        sites=files.sites,
+        names=process.loader.library.names,
+        text=sources.text,
+        tag=tag,
+        machine=process.loader.search.machine,
+    )
+    return stopped_modules(
+        process, scopes.closures, walk=walk, sources=sources, packages=files.by_package()
     )
 
 
 def _scopes(process: Process, files: Files, *, tag: str) -> Scopes:
     closures = []
-    for root in find_roots(files.paths, process.loader, sites=files.sites, tag=tag):
+    version = process.program.torch_version
+    others = for_other_torch(files.paths, sites=files.sites, torch=version)
+    paths = tuple(path for path in files.paths if path not in others)
+    for root in find_roots(paths, process.loader, sites=files.sites, tag=tag):
         load = process.load if is_torch_core(root.path) else process.load_apart
         closures.append(load(root))
     return Scopes(

@@ -53,7 +53,26 @@ def missing_symbols(
                 rest = {name for name in rest if not is_torch_symbol(name)}
         for other in others(package_of(module.path, sites)) if rest else ():
             rest = {name for name in rest if not scopes.defines(other, name)}
-        yield from _reports(scopes, module, rest)
+        yield from _reports(scopes, module, _less_unlinked(scopes, module, rest))
+
+
+def _less_unlinked(scopes: Scopes, module: Module, names: set[bytes]) -> set[bytes]:
+    """Leave out what torch defines for an object that is linked to nothing of torch.
+
+    It works nowhere unless its package opens torch's libraries for all to see beforehand
+    (``cuda.core._tensor_bridge``); where there is no torch, it is not used.
+    """
+    linked = {one for closure in scopes.reached[module] for one in closure.modules}
+    libraries = (*module.elf.needed, *(one.name for one in linked))
+    if not names or any(map(is_torch_library, libraries)):
+        return names
+    torch = [one for one in scopes.loaded if is_torch_library(one.name)]
+    return {
+        name
+        for name in names
+        if not is_torch_symbol(name)
+        or (torch and not any(scopes.defines(one, name) for one in torch))
+    }
 
 
 def _has_read_owner(scopes: Scopes, name: bytes, scope: tuple[Module, ...]) -> bool:

@@ -31,7 +31,8 @@ _CUDNN_PARTS = (
 class Program:
     """What is run: an interpreter, and the folders it imports from.
 
-    ``torch_text`` is the text of torch/__init__.py, ``torch_cuda`` the version of its CUDA.
+    ``torch_text`` is the text of torch/__init__.py, ``torch_version`` its version, and
+    ``torch_cuda`` that of its CUDA.
     """
 
     executable: str
@@ -39,6 +40,7 @@ class Program:
     ld_preload: tuple[str, ...] = ()
     torch_text: str = ""
     torch_cuda: str | None = None
+    torch_version: str = ""
 
 
 @dataclass(kw_only=True, slots=True)

@@ -153,7 +153,8 @@ class Ownership:
 
     ``missing`` and ``resized`` map a distribution's label to paths of its RECORD; compiled
     Python files (``.pyc``) do not count, and a path that another owner's bytes lie at is in
-    ``shared`` alone. ``unowned`` are the absolute paths of shared objects no RECORD names.
+    ``shared`` alone. ``whole`` are the absolute paths of the shared objects among ``resized`` that
+    are all there by what their own heads say. ``unowned`` are the absolute paths of shared objects no RECORD names.
     ``owners`` pairs the absolute path of each other shared object with the label of the
     distribution whose bytes lie there, the first that records it where none fits.
     """
@@ -161,5 +162,6 @@ class Ownership:
     shared: tuple[SharedPath, ...] = ()
     missing: tuple[tuple[str, tuple[str, ...]], ...] = ()
     resized: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    whole: tuple[str, ...] = ()
     unowned: tuple[str, ...] = ()
     owners: tuple[tuple[str, str], ...] = ()

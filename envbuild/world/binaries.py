@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from envbuild.core.elf import ElfError
@@ -14,6 +15,7 @@ from envbuild.core.linkreport import read_links as links_of
 from envbuild.core.linkroots import tag_of
 from envbuild.core.loadersearch import SearchPath
 from envbuild.core.process import GLOBAL_DEPS, Program
+from envbuild.core.stoppedmodules import Sources
 from envbuild.model.links import BinaryCode, BrokenBinary, DeviceCodes
 from envbuild.world.objectfiles import ObjectFiles
 from envbuild.world.sharedobjects import shared_objects
@@ -55,7 +57,21 @@ def read_links(
             library=library,
             search=search,
             tag=tag_of(installed.python, free_threaded=installed.free_threaded),
+            sources=Sources(text=root.text, tops=partial(tops_beside, installed)),
         )
+
+
+def tops_beside(installed: Installed, path: str) -> tuple[str, ...]:
+    """Return the names that can be imported from the distribution that records a path."""
+    for one in installed.distributions:
+        start = f"{one.site}/"
+        if one.record is None or not path.startswith(start):
+            continue
+        wanted = path[len(start) :]
+        if any(entry.path == wanted for entry in one.record):
+            firsts = {entry.path.partition("/")[0].partition(".")[0] for entry in one.record}
+            return tuple(sorted(name for name in firsts if name.isidentifier()))
+    return ()
 
 
 def read_device_codes(
@@ -102,6 +118,7 @@ def _program(installed: Installed, root: Root, environment: Mapping[str, str]) -
         ld_preload=tuple(named.replace(":", " ").split()),
         torch_text=text or "",
         torch_cuda=installed.torch.cuda if installed.torch is not None else None,
+        torch_version=installed.torch.version if installed.torch is not None else "",
     )
 
 

@@ -10,10 +10,13 @@ import os
 import posixpath
 import stat
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from envbuild.core.elfwhole import is_whole
 from envbuild.model.installed import OnDisk, Ownership, SharedPath
+from envbuild.world.objectfiles import ObjectFiles
 from envbuild.world.rootfs import Root
 from envbuild.world.sharedobjects import is_shared_object, shared_objects
 
@@ -49,6 +52,7 @@ def read_ownership(installed: Installed, *, objects: Iterable[str] | None = None
     resized: dict[str, list[str]] = defaultdict(list)
     owners: dict[str, str] = {}
     recorded: set[str] = set()
+    changed: list[str] = []
     for path in _looked_up(claims, root=root):
         one = _shared(path, root=root) if _is_shared(path.claims) else None
         if one is not None:
@@ -58,10 +62,13 @@ def read_ownership(installed: Installed, *, objects: Iterable[str] | None = None
             recorded.add(path.absolute)
             if path.size is not None:
                 owners[path.absolute] = _owner(path, one)
+                if not _is_as_recorded(path):
+                    changed.append(path.absolute)
     return Ownership(
         shared=tuple(sorted(shared, key=lambda one: one.path)),
         missing=_grouped(missing),
         resized=_grouped(resized),
+        whole=tuple(sorted(_whole(changed, root=root))),
         unowned=tuple(sorted(set(objects) - recorded)),
         owners=tuple(sorted(owners.items())),
     )
@@ -153,6 +160,18 @@ def _fits(entry: RecordEntry, size: int | None) -> bool:
     return entry.size is None or entry.size == size
 
 
+def _is_as_recorded(path: _Path) -> bool:
+    return any(_fits(entry, path.size) for _, entry in path.claims)
+
+
+def _whole(paths: Iterable[str], *, root: Root) -> Iterator[str]:
+    with closing(ObjectFiles(root)) as files:
+        for path in paths:
+            data = files.data(path)
+            if data is not None and is_whole(data):
+                yield path
+
+
 def _sha256(path: str, *, root: Root) -> str | None:
     import hashlib  # noqa: PLC0415 - brings OpenSSL in, and hardly any file is hashed
 
@@ -168,7 +187,7 @@ def _sha256(path: str, *, root: Root) -> str | None:
 
 def _sort_out(path: _Path, *, missing: dict[str, list[str]], resized: dict[str, list[str]]) -> None:
     """Note a path under each owner: gone, or of a size that no owner records."""
-    if path.size is not None and any(_fits(entry, path.size) for _, entry in path.claims):
+    if path.size is not None and _is_as_recorded(path):
         return
     for owner, entry in path.claims:
         if entry.path.endswith(_ABOUT_ITSELF) and posixpath.dirname(entry.path) == owner.info:
