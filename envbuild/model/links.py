@@ -23,6 +23,22 @@ class MissingLibrary:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StoppedModule:
+    """What Python loads of a package, and cannot for want of libraries of the system.
+
+    ``missing`` says what needs which. ``stops`` are the imports that then surely fail,
+    ``may_stop`` those that do under a condition. ``part`` is the module's own dotted name where
+    it is a public one that the package does without until it is imported, else empty.
+    """
+
+    path: str
+    missing: tuple[MissingLibrary, ...]
+    stops: tuple[str, ...] = ()
+    may_stop: tuple[str, ...] = ()
+    part: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MissingSymbol:
     """An undefined symbol of ``path`` that no library in its scope defines.
 
@@ -100,6 +116,7 @@ class Links:
     broken: tuple[BrokenBinary, ...] = ()
     unread: tuple[BrokenBinary, ...] = ()
     examined: int = 0
+    stopped: tuple[StoppedModule, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
