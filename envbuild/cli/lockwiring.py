@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from contextlib import nullcontext
 from dataclasses import replace
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING
 from envbuild.catalog.reader import Catalog
 from envbuild.commands.lock import lock
 from envbuild.errors import InputError
+from envbuild.world.autosource import AutoSource
 from envbuild.world.basereader import DiskBases
+from envbuild.world.livehosts import LiveHosts
 from envbuild.world.projectfiles import ProjectFiles
 from envbuild.world.uv import UvResolver
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
     from envbuild.commands.lock import LockOptions
     from envbuild.model.report import LockReport
+    from envbuild.model.resolution import (
+        Resolution,
+        ResolveRequest,
+        Unavailable,
+        Unsatisfiable,
+    )
     from envbuild.ports import Reporter, WheelSource
 
 TIMEOUT = "ENVBUILD_HTTP_TIMEOUT"
@@ -33,7 +40,6 @@ def lock_report(options: LockOptions, source_choice: str, reporter: Reporter) ->
 
     ``source_choice`` is ``live``, ``catalog`` or ``auto``. Raises what `lock` raises.
     """
-    _prepare_process()
     files = ProjectFiles(options.directory)
     catalog = Catalog.load()
     environ = dict(os.environ)
@@ -48,21 +54,19 @@ def lock_report(options: LockOptions, source_choice: str, reporter: Reporter) ->
             replace(options, environ=environ),
             source=source,
             facts=catalog,
-            resolver=UvResolver(environ=environ),
+            resolver=_WhileUvWorks(environ=environ),
             files=files,
             reporter=reporter,
             bases=DiskBases(environ),
         )
 
 
-def _prepare_process() -> None:
-    """Spare a process of a second what it need not do while somebody waits.
+class _WhileUvWorks(UvResolver):
+    """uv, and what renders the answer imported while one waits for it."""
 
-    What renders the answer is imported while uv is at work, and cyclic garbage, of which there
-    is next to none, is not looked for: together a sixth of `envbuild lock --check`.
-    """
-    gc.disable()
-    Thread(target=import_module, args=("envbuild.render.answer",), daemon=True).start()
+    def resolve(self, request: ResolveRequest) -> Resolution | Unsatisfiable | Unavailable:
+        Thread(target=import_module, args=("envbuild.render.answer",), daemon=True).start()
+        return super().resolve(request)
 
 
 def _timeout(environ: Mapping[str, str]) -> float | None:
@@ -96,17 +100,7 @@ def _source(
             "`--source live` and `--offline` exclude each other",
             hint="leave one of them out",
         )
-    from envbuild.world.autosource import AutoSource  # noqa: PLC0415 - requests takes 100 ms
-    from envbuild.world.http import HttpClient, HttpOptions  # noqa: PLC0415
-    from envbuild.world.liveindex import LiveIndex  # noqa: PLC0415
-    from envbuild.world.pagecache import PageCache, default_directory  # noqa: PLC0415
-
-    limits = HttpOptions()
-    if seconds is not None:
-        connect = min(seconds, limits.connect_timeout)
-        limits = replace(limits, connect_timeout=connect, read_timeout=seconds)
-    client = HttpClient(options=limits)
-    live = LiveIndex(client, PageCache(default_directory(os.environ)), reporter.download)
+    live = LiveHosts(os.environ, seconds=seconds, progress=reporter.download)
     if choice == "live":
         return live
-    return AutoSource(live, catalog, reaches=client.reaches, catalog_date=catalog.date)
+    return AutoSource(live, catalog, reaches=live.reaches, catalog_date=catalog.date)

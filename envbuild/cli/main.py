@@ -113,9 +113,10 @@ def _run_sync(arguments: argparse.Namespace) -> int:
 
 
 def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) -> int:
+    if lock_report is None:
+        gc.disable()  # a process of a second that leaves next to no cyclic garbage
     from envbuild.cli.invocation import lock_options
     from envbuild.model.report import Outcome
-    from envbuild.render.answer import render_answer
 
     options = lock_options(arguments)
     run = lock_report or _real_lock()
@@ -125,6 +126,8 @@ def _run_lock(arguments: argparse.Namespace, lock_report: LockCommand | None) ->
     except RefusedError as error:
         _explain_refused(error, arguments)
         raise
+    from envbuild.render.answer import render_answer
+
     try:
         code = _exit_code(report, check=options.check)
         say(sys.stdout, render_answer(report, _manner(arguments, options), exit_code=code))

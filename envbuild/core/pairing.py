@@ -42,8 +42,9 @@ def pairs(specifier: SpecifierSet | None, torch: str) -> bool:
 
 def released_with(facts: Facts, project: str, version: str) -> SpecifierSet | None:
     """Return the torch minor that a release of a companion came with; None if none names it."""
+    companion = (project, public_of(version))
     for build in facts.torch_builds():
-        if dict(build.companions).get(project) == public_of(version):
+        if companion in build.companions:
             return SpecifierSet(f"=={'.'.join(build.torch.split('.')[:2])}.*")
     return None
 

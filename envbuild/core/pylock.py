@@ -18,6 +18,7 @@ from envbuild.core.frozen import read_frozen
 from envbuild.core.locktable import lock_table, read_builds
 from envbuild.core.tomltext import parse_toml
 from envbuild.core.uvsettings import environment_marker
+from envbuild.core.wheellines import without_foreign
 from envbuild.core.wheeltags import LONGEST_NAME, fits
 from envbuild.errors import InputError, RefusedError, WorldError
 from envbuild.model.lock import Artifact, Pinned, TargetLock
@@ -57,7 +58,7 @@ def exported_packages(text: str, target: Target) -> tuple[Pinned, ...]:
     Raises RefusedError for what no hash can pin, a git checkout or a folder, and WorldError
     where a package has no file for the target, or one whose name says nothing.
     """
-    lock = parse_pylock(text, path="uv export")
+    lock = parse_pylock(without_foreign(text, target), path="uv export")
     try:
         return _exported_packages(lock, target)
     except ValueError as error:

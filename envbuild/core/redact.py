@@ -31,6 +31,14 @@ def without_credentials(url: str) -> str:
     return _USERINFO.sub("", url, count=1)
 
 
+def host_of(url: str) -> str:
+    """Return the host of an address, with its port if it has one, for a message."""
+    try:
+        return urlsplit(redact_url(url)).netloc or redact_url(url)
+    except ValueError:
+        return redact_url(url)
+
+
 def credentials_of(url: str) -> tuple[str, str] | None:
     """Return the user name and password that stand in an address, decoded."""
     found = _USERINFO.search(url)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,11 @@ import tomlkit
 
 from envbuild.core.redact import without_credentials
 from envbuild.core.wanted import groups_for
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -75,7 +81,7 @@ def scratch_pyproject(
     text: str, index: ScratchIndex, requires: Mapping[WheelFile, tuple[str, ...]]
 ) -> str:
     """Turn the final pyproject.toml into the one that uv is run on."""
-    document: dict[str, Any] = tomlkit.parse(text).unwrap()
+    document: dict[str, Any] = tomllib.loads(text)
     document["project"]["requires-python"] = ANY_PYTHON
     uv = document["tool"]["uv"]
     local = {page.name: page for page in index.pages}
@@ -113,7 +119,7 @@ def target_pyproject(project: Project, target: Target) -> str:
     It stands in for the project's own wherever uv.lock is not meant: in the layer "pip", and
     for every target but the default one.
     """
-    source: dict[str, Any] = tomlkit.parse(project.text).unwrap()
+    source: dict[str, Any] = tomllib.loads(project.text)
     uv = source.get("tool", {}).get("uv", {})
     document = tomlkit.document()
     document["project"] = {

@@ -9,11 +9,11 @@ from packaging.utils import canonicalize_name
 
 from envbuild.core.scratch import stand_in_sha256, with_real_pages
 from envbuild.core.tomltext import TomlError, parse_toml
-from envbuild.core.wheeltags import fits
+from envbuild.core.wheellines import without_foreign
 from envbuild.errors import WorldError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from envbuild.core.scratch import ScratchIndex
     from envbuild.model.lock import TargetLock
@@ -24,8 +24,6 @@ SCHEMA = 1
 """The schema version of uv.lock that uv reads and writes; its revisions may be any."""
 
 _METADATA = re.compile(r'\[\[manifest\.dependency-metadata\]\]\nname = "([^"]+)"\n(?:[^\n]+\n)*\n?')
-_WHEEL_LINE = re.compile(r'    \{ (?:url|path) = "([^"]+\.whl)"[^\n]*\n')
-_WHEELS = re.compile(r"wheels = \[\n((?:    \{[^\n]*\n)+)\]\n")
 _REQUIRES_PYTHON = re.compile(r'^requires-python = "[^"]*"$', re.MULTILINE)
 
 
@@ -50,19 +48,7 @@ def finish_uv_lock(
     for wheel in wheels:
         text = text.replace(f', hash = "sha256:{stand_in_sha256(wheel.url)}"', "")
     text = _REQUIRES_PYTHON.sub(f'requires-python = "{requires_python}"', text, count=1)
-    return _WHEELS.sub(_only_fitting(target), text)
-
-
-def _only_fitting(target: Target) -> Callable[[re.Match[str]], str]:
-    def replace(match: re.Match[str]) -> str:
-        lines = [m[0] for m in _WHEEL_LINE.finditer(match[1]) if fits(_filename(m[1]), target)]
-        return f"wheels = [\n{''.join(lines)}]\n" if lines else match[0]
-
-    return replace
-
-
-def _filename(url: str) -> str:
-    return url.rpartition("/")[2].replace("%2B", "+")
+    return without_foreign(text, target)
 
 
 def preferences_lock(lock: TargetLock, *, without: Iterable[str] = ()) -> str:

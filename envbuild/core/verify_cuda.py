@@ -127,8 +127,9 @@ def _accelerator(view: LockView, package: Pinned) -> str | None:
 
 
 def _twin_pairs(view: LockView) -> Iterator[tuple[Pinned, Pinned]]:
-    for a, b in combinations(view.lock.packages, 2):
-        if stem(a.name) == stem(b.name) and a.name.startswith("nvidia-"):
+    own = (package for package in view.lock.packages if package.name.startswith("nvidia-"))
+    for a, b in combinations(own, 2):
+        if stem(a.name) == stem(b.name):
             yield a, b
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
 LONGEST_NAME = 255
 """Characters of a file's name; the tags of a longer one could multiply without end."""
 
+_TAGS = 3
+
 Rank: TypeAlias = "tuple[int, int, tuple[int, str]]"
 
-_PLATFORM = re.compile(r"(?:linux|manylinux(?:1|2010|2014|_\d+_\d+))_(?P<machine>x86_64|aarch64)")
+_PLATFORM = re.compile(
+    r"(?:linux|manylinux(?:(?P<old>1|2010|2014)|_(?P<glibc>\d+_\d+)))_(?P<machine>x86_64|aarch64)"
+)
+_OLD_GLIBC = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}
 _INTERPRETER = re.compile(r"(?P<kind>cp|py)(?P<major>\d)(?P<minor>\d*)")
 
 
@@ -40,24 +46,33 @@ def _parsed(filename: str) -> tuple[tuple[int, str], frozenset[Tag]] | None:
 
 
 @cache
-def _tag_rank(tag: Tag, python: str, machine: str) -> tuple[int, int] | None:
-    if not _platform_fits(tag.platform, machine):
-        return None
-    match = _INTERPRETER.fullmatch(tag.interpreter)
+def _tag_rank(interpreter: str, abi: str, python: str) -> tuple[int, int] | None:
+    match = _INTERPRETER.fullmatch(interpreter)
     major, minor = (int(part) for part in python.split("."))
     if match is None or int(match["major"]) != major:
         return None
     named = int(match["minor"]) if match["minor"] else None
-    if match["kind"] == "cp" and tag.abi in (tag.interpreter, "none"):
+    if match["kind"] == "cp" and abi in (interpreter, "none"):
         return (3, minor) if named == minor else None
-    if tag.abi not in ("abi3", "none") or (named is not None and named > minor):
+    if abi not in ("abi3", "none") or (named is not None and named > minor):
         return None
-    return (2 if tag.abi == "abi3" else 1), named or 0
+    return (2 if abi == "abi3" else 1), named or 0
 
 
-def _platform_fits(platform: str, machine: str) -> bool:
+@cache
+def _platform_fits(platform: str, machine: str, glibc: str | None) -> bool:
     match = _PLATFORM.fullmatch(platform)
-    return platform == "any" or (match is not None and match["machine"] == machine)
+    if platform == "any" or match is None or match["machine"] != machine:
+        return platform == "any"
+    needed = glibc_of(match["glibc"] or "") or _OLD_GLIBC.get(match["old"] or "")
+    oldest = None if glibc is None else glibc_of(glibc)
+    return needed is None or oldest is None or needed <= oldest
+
+
+def glibc_of(text: str) -> tuple[int, int] | None:
+    """Return ``2.35`` or ``2_35`` as numbers, for comparison; None where it is neither."""
+    match = re.fullmatch(r"(\d{1,3})[._](\d{1,3})", text)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def rank(filename: str, target: Target) -> Rank | None:
@@ -66,23 +81,37 @@ def rank(filename: str, target: Target) -> Rank | None:
     An interpreter's own wheel beats a stable-ABI one, which beats a pure one; among equals the
     highest build tag wins, as in pip and uv.
     """
-    return _rank(filename, target.python, target.platform.machine)
+    return _rank(filename, target.python, target.platform.machine, target.glibc)
 
 
 @cache
-def _rank(filename: str, python: str, machine: str) -> Rank | None:
-    parsed = _parsed(filename)
-    if parsed is None:
+def _rank(filename: str, python: str, machine: str, glibc: str | None) -> Rank | None:
+    """Judge by the tags as text: few wheels of a release fit, and to parse a name takes long."""
+    tags = filename.lower().removesuffix(".whl").rsplit("-", 3)[1:]
+    if len(tags) != _TAGS or not any(
+        _platform_fits(platform, machine, glibc) for platform in tags[2].split(".")
+    ):
         return None
-    build, tags = parsed
-    ranks = (_tag_rank(tag, python, machine) for tag in tags)
-    best_tag = max((r for r in ranks if r is not None), default=None)
-    return None if best_tag is None else (*best_tag, build)
+    found = (_tag_rank(*pair, python) for pair in product(tags[0].split("."), tags[1].split(".")))
+    best_tag = max((one for one in found if one is not None), default=None)
+    parsed = None if best_tag is None else _parsed(filename)
+    return None if best_tag is None or parsed is None else (*best_tag, parsed[0])
 
 
 def fits(filename: str, target: Target) -> bool:
     """Whether a wheel of this name can be installed on the target."""
     return rank(filename, target) is not None
+
+
+def fits_interpreter(filename: str, *, python: str, machine: str) -> bool:
+    """Whether a wheel of this name can be installed under ``3.11`` on ``x86_64``."""
+    return _rank(filename, python, machine) is not None
+
+
+def is_for_any_platform(filename: str) -> bool | None:
+    """Whether a wheel of this name is for every platform; None where the name says nothing."""
+    parsed = _parsed(filename)
+    return None if parsed is None else all(tag.platform == "any" for tag in parsed[1])
 
 
 def best(wheels: Iterable[WheelFile], target: Target) -> WheelFile | None:

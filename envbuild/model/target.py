@@ -38,7 +38,8 @@ class Target:
 
     ``python`` is ``3.11``. ``gpus`` empty and ``cuda`` None mean the CPU build of torch;
     ``cuda``, ``torch`` and ``driver`` are None where the user left them out. ``base`` is an image
-    and ``base_python`` an interpreter, in it or of this machine, that is kept as it is.
+    and ``base_python`` an interpreter, in it or of this machine, that is kept as it is. ``glibc``
+    is ``2.35``, the oldest that the machines have; None means that no wheel is too new.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Target:
     groups: tuple[str, ...] = ()
     base: str | None = None
     base_python: str | None = None
+    glibc: str | None = None
 
     @property
     def is_frozen(self) -> bool:

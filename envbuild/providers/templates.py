@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
+
+from envbuild.core.packagefile import package_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @cache
 def strings(name: str, key: str) -> tuple[str, ...]:
     """Return a list of texts from ``data/NAME.toml``."""
-    text = resources.files("envbuild.providers").joinpath(f"data/{name}.toml").read_text("utf-8")
+    text = package_text("envbuild.providers", f"{name}.toml")
     return tuple(str(value) for value in tomllib.loads(text)[key])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envbuild.core.indexpages import PYPI
-from envbuild.world.httperrors import host_of
+from envbuild.core.redact import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

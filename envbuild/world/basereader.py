@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envbuild.world.environment import read_environment
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,6 +18,9 @@ class DiskBases:
 
     def installed(self, path: str | None, *, root: str | None = None) -> Installed:
         """Read an environment; no variable of this process counts as the base's."""
+        # Few targets have a base, and what reads one takes longer to import than all else here.
+        from envbuild.world.environment import read_environment  # noqa: PLC0415
+
         if root is None:
             return read_environment(path, environ=self._path)
         return read_environment(path, root=root, environ={})

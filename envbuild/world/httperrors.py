@@ -6,12 +6,11 @@ import socket
 import ssl
 from http import HTTPStatus
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import requests
 from urllib3.exceptions import HTTPError, IncompleteRead, ReadTimeoutError
 
-from envbuild.core.redact import redact_url
+from envbuild.core.redact import host_of, redact_url
 from envbuild.errors import WorldError
 
 if TYPE_CHECKING:
@@ -33,14 +32,6 @@ class UnreachedError(WorldError):
 
 class BrokenOffError(WorldError):
     """The host was reached, and its answer did not come or broke off; worth another try."""
-
-
-def host_of(url: str) -> str:
-    """Return the host of an address, with its port if it has one, for a message."""
-    try:
-        return urlsplit(redact_url(url)).netloc or redact_url(url)
-    except ValueError:
-        return redact_url(url)
 
 
 def offline_error(url: str) -> UnreachedError:

@@ -40,7 +40,7 @@ def find_uv() -> Path:
     Raises WorldError when there is none.
     """
     try:
-        import uv  # noqa: PLC0415
+        import uv  # noqa: PLC0415 - may be absent
 
         return Path(uv.find_uv_bin())
     except (ImportError, FileNotFoundError):
@@ -51,7 +51,7 @@ def find_uv() -> Path:
 
 
 class UvResolver:
-    """`uv lock` and `uv export` over a scratch folder that is gone afterwards."""
+    """`uv export`, which locks, in a scratch folder that is gone afterwards."""
 
     def __init__(
         self, binary: Path | None = None, environ: Mapping[str, str] | None = None
@@ -77,22 +77,17 @@ class UvResolver:
         project = scratch / "project"
         _lay_out(project, scratch, request)
         environ = self._environment(scratch, request)
-        locked = self._run(["lock", *self._options(request)], cwd=project, environ=environ)
-        if locked.returncode != 0:
-            return failure(locked, offline=request.offline, scratch=str(scratch))
-        exported = self._run(
-            ["export", "--frozen", "--format", "pylock.toml", *_selection(request)],
-            cwd=project,
-            environ=environ,
-        )
-        if exported.returncode != 0:
-            return failure(exported, offline=request.offline, scratch=str(scratch))
+        # `uv export` locks first: one start of uv, and what is not read again from a file.
+        words = ["export", "--format", "pylock.toml", *_selection(request)]
+        done = self._run([*words, *self._options(request)], cwd=project, environ=environ)
+        if done.returncode != 0:
+            return failure(done, offline=request.offline, scratch=str(scratch))
         lock = (project / "uv.lock").read_text(encoding="utf-8")
         return Resolution(
             uv_lock=lock.replace(str(scratch), ROOT),
-            pylock=exported.stdout.replace(str(scratch), ROOT),
-            yanked=yanked_releases(redact_text(locked.stderr)),
-            absent_extras=absent_extras(locked.stderr),
+            pylock=done.stdout.replace(str(scratch), ROOT),
+            yanked=yanked_releases(redact_text(done.stderr)),
+            absent_extras=absent_extras(done.stderr),
         )
 
     def _options(self, request: ResolveRequest) -> list[str]:
