@@ -341,7 +341,7 @@ def test_the_pip_layer_is_silent_after_its_own_install(world: World) -> None:
 
 def test_every_rule_has_a_page_with_the_four_parts() -> None:
     codes = [rule.code for rule in RULES]
-    assert codes == ["EB501", "EB502", "EB504", "EB503", "EB505", "EB506", "EB507"]
+    assert codes == ["EB501", "EB502", "EB504", "EB503", "EB505", "EB506", "EB507", "EB508"]
     for rule in RULES:
         assert _parts(rule) == 4, rule.code
 

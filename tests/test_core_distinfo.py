@@ -85,13 +85,29 @@ def test_installer(text: str, found: str) -> None:
     [
         (
             {"url": "https://u:p@h.org/a.whl", "archive_info": {}},
-            Origin(url="https://h.org/a.whl"),
+            Origin(url="https://h.org/a.whl", kind="archive"),
+        ),
+        (
+            {"url": "file:///a.whl", "archive_info": {"hashes": {"sha256": "AB" * 32}}},
+            Origin(url="file:///a.whl", kind="archive", sha256="ab" * 32),
+        ),
+        (
+            {"url": "file:///a.whl", "archive_info": {"hash": f"sha256={'ab' * 32}"}},
+            Origin(url="file:///a.whl", kind="archive", sha256="ab" * 32),
+        ),
+        (
+            {"url": "file:///a.whl", "archive_info": {"hashes": [], "hash": "md5=0"}},
+            Origin(url="file:///a.whl", kind="archive"),
+        ),
+        (
+            {"url": "https://h.org/a", "vcs_info": {"vcs": "git"}},
+            Origin(url="https://h.org/a", kind="checkout"),
         ),
         (
             {"url": "file:///src", "dir_info": {"editable": True}},
-            Origin(url="file:///src", editable=True),
+            Origin(url="file:///src", editable=True, kind="folder"),
         ),
-        ({"url": "file:///src", "dir_info": []}, Origin(url="file:///src")),
+        ({"url": "file:///src", "dir_info": []}, Origin(url="file:///src", kind="folder")),
     ],
 )
 def test_direct_url(data: object, found: Origin) -> None:

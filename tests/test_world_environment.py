@@ -74,6 +74,7 @@ def test_a_distribution(tmp_path: Path) -> None:
         tags=("py3-none-any",),
         installer="pip",
         origin="https://host/fa.whl",
+        origin_kind="archive",
         requested=True,
     )
     assert one.record is not None

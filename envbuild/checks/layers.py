@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from envbuild.checks import drift
+from envbuild.checks import drift, lockedbuild
 from envbuild.checks.drift import is_synced
 from envbuild.checks.owners import counted, shortened
 from envbuild.checks.rule import rule
@@ -228,4 +228,11 @@ def _intersect(a: str, b: str) -> bool:
     return any(_admits(a, version) and _admits(b, version) for version in _MINORS)
 
 
-RULES = (*drift.RULES, both_layers, loose_settings, incomplete, unusable_locks)
+RULES = (
+    *drift.RULES,
+    both_layers,
+    loose_settings,
+    incomplete,
+    unusable_locks,
+    *lockedbuild.RULES,
+)

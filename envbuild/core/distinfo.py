@@ -14,6 +14,8 @@ from envbuild.errors import WorldError
 _SUFFIX = re.compile(r"\.(?:dist-info|egg-info|egg)\Z")
 _EGG_TAIL = re.compile(r"-py\d+\.\d+.*\Z")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_SHA256 = re.compile(r"sha256=([0-9a-f]{64})")
+_KINDS = (("archive_info", "archive"), ("dir_info", "folder"), ("vcs_info", "checkout"))
 _MOST_TAGS = 200
 
 
@@ -27,10 +29,16 @@ class EntryName:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Origin:
-    """Where direct_url.json says a distribution came from; the address without credentials."""
+    """Where direct_url.json says a distribution came from; the address without credentials.
+
+    ``kind`` is ``archive``, ``folder`` or ``checkout``. ``sha256`` is an archive's, empty where
+    the installer did not note it.
+    """
 
     url: str
     editable: bool = False
+    kind: str = ""
+    sha256: str = ""
 
 
 def parse_entry_name(entry: str) -> EntryName | None:
@@ -80,7 +88,20 @@ def parse_direct_url(text: str) -> Origin:
         raise WorldError("`direct_url.json` has no text `url`, wanted an address")
     folder = data.get("dir_info")
     editable = isinstance(folder, dict) and folder.get("editable") is True
-    return Origin(url=redact_url(url), editable=editable)
+    kind = next((kind for key, kind in _KINDS if key in data), "")
+    sha256 = _sha256(data.get("archive_info"))
+    return Origin(url=redact_url(url), editable=editable, kind=kind, sha256=sha256)
+
+
+def _sha256(archive: object) -> str:
+    """Read the hash as PEP 610 writes it, or as pip did before ``hashes`` was there."""
+    if not isinstance(archive, dict):
+        return ""
+    hashes = archive.get("hashes")
+    found = hashes.get("sha256") if isinstance(hashes, dict) else None
+    text = f"sha256={found}" if found is not None else str(archive.get("hash", ""))
+    match = _SHA256.fullmatch(text.lower())
+    return match[1] if match else ""
 
 
 def parse_requires_txt(text: str) -> tuple[str, ...]:

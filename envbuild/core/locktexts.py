@@ -10,14 +10,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from envbuild.core.installedrequires import holds, parsed
-from envbuild.core.pylock import file_version, parse_pylock
+from envbuild.core.pylock import file_name, file_version, parse_pylock
 from envbuild.core.redact import redact_url
 from envbuild.core.uvgraph import Asked, UvGraph
 from envbuild.core.uvlock import uv_lock_document
-from envbuild.model.layers import LockedVersion, LockFile
+from envbuild.model.layers import LockedVersion, LockFile, Taken
 
 if TYPE_CHECKING:
-    from packaging.pylock import Package, Pylock
+    from packaging.pylock import Package, PackageWheel, Pylock
 
     from envbuild.core.installedrequires import Environments
 
@@ -87,7 +87,20 @@ def _of_pylock(package: Package) -> LockedVersion:
         version=version,
         index=redact_url(package.index or ""),
         sha256=tuple(digest for digest in hashes if digest),
+        taken=_taken(package),
+        wheels=tuple((_file_name(wheel), wheel.size) for wheel in package.wheels or ()),
+        built=package.sdist is not None,
     )
+
+
+def _taken(package: Package) -> Taken:
+    if package.archive is not None:
+        return Taken.ADDRESS
+    return Taken.INDEX if package.wheels or package.sdist else Taken.OTHER
+
+
+def _file_name(wheel: PackageWheel) -> str:
+    return wheel.name or file_name(wheel.url or wheel.path or "")
 
 
 def _version_in(name: str) -> str:
@@ -135,7 +148,8 @@ def read_requirements(path: str, text: str, environments: Environments) -> LockF
             continue
         hashes = tuple(_HASH.findall(line))
         name = canonicalize_name(requirement.name)
-        packages.append(LockedVersion(name=name, version=pin, sha256=hashes))
+        taken = Taken.INDEX if requirement.url is None else Taken.ADDRESS
+        packages.append(LockedVersion(name=name, version=pin, sha256=hashes, taken=taken))
         unhashed += [] if hashes else [f"{name}=={pin}"]
     header = _HEADER.search(text)
     cuda = _CUDA.search(header["gpu"]) if header else None

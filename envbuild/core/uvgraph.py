@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from packaging.markers import InvalidMarker, Marker
 from packaging.utils import canonicalize_name
@@ -12,7 +13,7 @@ from packaging.utils import canonicalize_name
 from envbuild.core.installedrequires import holds
 from envbuild.core.redact import redact_url
 from envbuild.errors import WorldError
-from envbuild.model.layers import LockedVersion
+from envbuild.model.layers import LockedVersion, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -168,7 +169,27 @@ def locked(package: Table) -> LockedVersion:
         version=str(package.get("version", "")),
         index=redact_url(str(address)),
         sha256=tuple(h.removeprefix("sha256:") for h in hashes if h.startswith("sha256:")),
+        taken=_taken(source),
+        wheels=tuple((_file_name(one), _size(one)) for one in _tables(package, "wheels")),
+        built=isinstance(sdist, dict),
     )
+
+
+def _taken(source: Table) -> Taken:
+    if "registry" in source:
+        return Taken.INDEX
+    return Taken.ADDRESS if {"url", "path"} & set(source) else Taken.OTHER
+
+
+def _file_name(wheel: Table) -> str:
+    where = next((wheel[key] for key in ("filename", "url", "path") if key in wheel), "")
+    name = str(where).partition("#")[0].rpartition("/")[2]
+    return unquote(name) if "%" in name else name
+
+
+def _size(wheel: Table) -> int | None:
+    size = wheel.get("size")
+    return size if isinstance(size, int) else None
 
 
 def _is_installed(package: Table) -> bool:

@@ -38,7 +38,9 @@ class Distribution:
     ``name`` is normalised. ``site`` is the folder that holds it, ``info`` the name of its
     metadata folder there. ``record`` is None where there is no RECORD (eggs, conda, Debian).
     ``tags`` are those of its WHEEL file. ``origin`` is the address of direct_url.json, without
-    credentials; ``editable`` is True where that is a folder whose files are imported in place.
+    credentials, and ``origin_kind`` says what that is: ``archive``, ``folder`` or ``checkout``.
+    ``origin_sha256`` is the archive's, where the installer noted it: pip does, uv does not.
+    ``editable`` is True where that is a folder whose files are imported in place.
     What conda installed and no dist-info describes has its ``conda-meta`` folder as ``site``.
     """
 
@@ -51,6 +53,8 @@ class Distribution:
     tags: tuple[str, ...] = ()
     installer: str = ""
     origin: str | None = None
+    origin_kind: str = ""
+    origin_sha256: str = ""
     requested: bool = False
     editable: bool = False
 

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from envbuild.model.cuda import ComputeCapability
+
+
+class Taken(str, Enum):
+    """Where a lock takes a package from; ``other`` is a checkout or a folder, or not known."""
+
+    INDEX = "index"
+    ADDRESS = "address"
+    OTHER = "other"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -14,13 +23,17 @@ class LockedVersion:
     """One package as a lock names it.
 
     ``sha256`` are those of its files; ``index`` is the address it comes from, empty if unknown.
-    ``record_sha256`` is not known to a lock, so what lies on disk is compared by RECORD.
+    ``wheels`` pairs the names of its wheels with their bytes, where the lock says them; ``built``
+    is True where it also has an sdist, so that what is installed may well have been built.
     """
 
     name: str
     version: str
     index: str = ""
     sha256: tuple[str, ...] = ()
+    taken: Taken = Taken.OTHER
+    wheels: tuple[tuple[str, int | None], ...] = ()
+    built: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

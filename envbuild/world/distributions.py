@@ -94,6 +94,8 @@ class SiteReader:
             tags=parse_wheel_tags(self._text(f"{info}/WHEEL", files)),
             installer=parse_installer(self._text(f"{info}/INSTALLER", files)),
             origin=origin.url if origin else None,
+            origin_kind=origin.kind if origin else "",
+            origin_sha256=origin.sha256 if origin else "",
             requested="REQUESTED" in files,
             editable=origin is not None and origin.editable,
         )
