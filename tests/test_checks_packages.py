@@ -13,12 +13,14 @@ from envbuild.checks.companions import wrong_companions
 from envbuild.checks.compiledparts import conda_mkl, hollow, numpy_abi
 from envbuild.checks.cudamix import cuda_mix
 from envbuild.checks.files import RULES as FILES
+from envbuild.checks.files import two_owners
 from envbuild.checks.packagedata import compiled_parts, ended, numpy2_releases, same_imports
 from envbuild.checks.packages import RULES
 from envbuild.checks.requirements import unmet_requirements
 from envbuild.checks.rule import Judged, Skipped, judge
+from envbuild.checks.sameimport import same_import_twice
 from envbuild.checks.torchbuild import two_installers, wrong_torch
-from envbuild.checks.twins import cuda_twins, same_import_twice, two_versions
+from envbuild.checks.twins import cuda_twins, two_versions
 from envbuild.core.cause import sort_findings
 from envbuild.core.installedrequires import needs_of, python_of
 from envbuild.model.finding import Severity
@@ -175,6 +177,24 @@ def test_two_opencv_work_until_a_library_is_missing() -> None:
     finding = one(same_import_twice, env(*both))
     assert finding.severity is Severity.WARNING
     assert Reinstall(names=("opencv-python-headless",)) in finding.fixes
+
+
+def test_cuda_python_from_before_it_left_its_files_to_cuda_bindings() -> None:
+    """`uv pip install vllm` of 2026-11-29: flashinfer-python requires `cuda-python>=12.0`."""
+    file = "cuda/bindings/driver.cpython-311-x86_64-linux-gnu.so"
+    old, new = dist("cuda-python 12.6.2.post1", file), dist("cuda-bindings 13.5.0", file)
+    asker = dist("flashinfer-python 0.7.2", requires=("cuda-python>=12.0", "cuda-bindings>=12"))
+    for winner, severity in ((new, Severity.WARNING), (old, Severity.ERROR)):
+        facts = env(old, new, asker), contested(file, old, new, winner=winner)
+        finding = one(same_import_twice, *facts)
+        assert finding.severity is severity
+        assert finding.fixes == (
+            Install(requirements=("cuda-python>=12.9",)),
+            Reinstall(names=("cuda-bindings",)),
+        )
+        assert one(two_owners, *facts).severity is severity
+    meta = dist("cuda-python 13.5.0", requires=("cuda-bindings~=13.5.0",))
+    assert found(same_import_twice, env(meta, new)) == []
 
 
 def test_condas_stubs_and_meta_packages_bring_no_import() -> None:

@@ -79,9 +79,10 @@ def _clobbered(overlap: Overlap, code: tuple[SharedPath, ...], needs: tuple[Need
     libraries = [one for one in code if is_shared_object(one.path)]
     on_disk = f"on disk is {winner.label}'s" if winner else _mixed(overlap, code)
     severity = group.severity if group else Severity.ERROR
+    right = group is not None and winner is not None and winner.name == group.keep
     return Finding(
         code="EB201",
-        severity=severity if matters else Severity.WARNING,
+        severity=severity if matters and not right else Severity.WARNING,
         subject=losers[0].label,
         message=(
             f"{a.label} and {b.label} own {_named(libraries or code)}"

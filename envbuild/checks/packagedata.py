@@ -12,7 +12,10 @@ from envbuild.model.finding import Severity
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SameImport:
-    """Distributions that bring one import; ``keep`` is the one usually meant, or empty."""
+    """Distributions that bring one import; ``keep`` is the one usually meant, or empty.
+
+    ``instead`` is the release of the other one that leaves the import to that, or empty.
+    """
 
     top: str
     names: tuple[str, ...]
@@ -20,6 +23,7 @@ class SameImport:
     effect: str
     source: str
     keep: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +58,7 @@ def _same_import(row: dict[str, Any]) -> SameImport:
         effect=row["effect"],
         source=row["source"],
         keep=row.get("keep", ""),
+        instead=row.get("instead", ""),
     )
 
 

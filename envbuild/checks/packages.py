@@ -7,12 +7,14 @@ from envbuild.checks import (
     compiledparts,
     cudamix,
     requirements,
+    sameimport,
     torchbuild,
     twins,
 )
 
 RULES = (
     *twins.RULES,
+    *sameimport.RULES,
     *cudamix.RULES,
     *companions.RULES,
     *torchbuild.RULES,
