@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Installed, Ownership
     from envbuild.model.layers import Layers
     from envbuild.model.links import DeviceCodes, Links
+    from envbuild.model.lock import Artifact
     from envbuild.model.plan import Compile, InstallLock, Variable
     from envbuild.model.resolution import Resolution, ResolveRequest, Unavailable, Unsatisfiable
     from envbuild.model.target import Platform
@@ -37,6 +38,13 @@ class WheelSource(Protocol):
 
     def sha256(self, wheel: WheelFile) -> str | None:
         """Return the wheel's hash, computing it from the bytes if need be; None if unreachable."""
+        ...
+
+    def sdist(self, page: IndexPage, project: str, version: str) -> Artifact | None:
+        """Return the sdist of a release with its hash, or None where the page has none.
+
+        Raises WorldError when the page or, where it states no hash, the file cannot be read.
+        """
         ...
 
 

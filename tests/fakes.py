@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from envbuild.core.context import context_for
 from envbuild.core.indexpages import PYPI, flash_attn_page, pyg_page, pytorch_page
+from envbuild.errors import WorldError
 from envbuild.model.cuda import ComputeCapability, CudaVersion
 from envbuild.model.facts import DeviceCode
 from envbuild.model.lock import Artifact, Pinned
@@ -20,7 +21,7 @@ from envbuild.model.target import Gpu, Platform, Target
 from envbuild.model.wheel import WheelFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from envbuild.core.context import Context
     from envbuild.model.facts import Pairing, TorchBuild
@@ -90,10 +91,14 @@ def linux(name: str, python: str = "cp311", machine: str = "x86_64") -> str:
 
 @dataclass
 class FakeSource:
-    """A WheelSource over literals; ``asked`` records the pages that were looked at."""
+    """A WheelSource over literals; ``asked`` records the pages that were looked at.
+
+    ``sdists`` are those of the default index by project and version; None where it is silent.
+    """
 
     files: tuple[WheelFile, ...] = ()
     asked: list[tuple[str, str]] = field(default_factory=list)
+    sdists: Mapping[tuple[str, str], Artifact] | None = None
 
     def wheels(self, page: IndexPage, project: str) -> tuple[WheelFile, ...]:
         self.asked.append((page.name, project))
@@ -104,6 +109,11 @@ class FakeSource:
 
     def sha256(self, wheel: WheelFile) -> str | None:
         return wheel.sha256
+
+    def sdist(self, page: IndexPage, project: str, version: str) -> Artifact | None:
+        if self.sdists is None:
+            raise WorldError(f"{page.name} is silent")
+        return self.sdists.get((project, version))
 
 
 @dataclass(kw_only=True)

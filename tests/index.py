@@ -18,6 +18,7 @@ import io
 import json
 import re
 import ssl
+import tarfile
 import threading
 import zipfile
 from collections import Counter
@@ -117,6 +118,22 @@ def make_wheel(
     return local_wheel(
         project, version, tag, requires=requires, files=files, metadata_version=metadata_version
     ).data
+
+
+def make_sdist(project: str, version: str, files: Mapping[str, bytes] | None = None) -> bytes:
+    """Make the bytes of an sdist with files of a build, the same for the same arguments."""
+    top = f"{project.replace('-', '_')}-{version}"
+    content = {"PKG-INFO": _metadata(project, version, (), None), **(files or {})}
+    buffer = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as opened,
+    ):
+        for name, data in content.items():
+            entry = tarfile.TarInfo(f"{top}/{name}")
+            entry.size = len(data)
+            opened.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
 
 
 def _module(version: str) -> bytes:
@@ -374,6 +391,15 @@ class LocalIndex:
                 cache_control="max-age=600, public",
             )
 
+    def add_sdist(self, project: str, version: str, data: bytes, *, hashed: bool = True) -> str:
+        """Serve an sdist beside a project's wheels as PyPI does; return its address."""
+        filename = f"{project.replace('-', '_')}-{version}.tar.gz"
+        sdist = LocalWheel(
+            filename=filename, data=data, metadata=b"", hashed=hashed, metadata_beside=False
+        )
+        self.add_pypi(sdist)
+        return f"{self.base}/pypi/files/{filename}"
+
     def add_facts(self, wheels: Iterable[WheelFile]) -> None:
         """Serve real small wheels under the names, in the layout and with the requirements given.
 
@@ -491,8 +517,12 @@ def _json_page(name: str, wheels: Iterable[LocalWheel], files: str) -> bytes:
         }
 
     page = {"meta": {"api-version": "1.1"}, "name": name, "files": [entry(w) for w in wheels]}
-    versions = {"versions": sorted({w.filename.split("-")[1] for w in wheels})}
+    versions = {"versions": sorted({_version(w.filename) for w in wheels})}
     return json.dumps(page | versions).encode()
+
+
+def _version(filename: str) -> str:
+    return filename.removesuffix(".tar.gz").split("-")[1]
 
 
 class _Server(ThreadingHTTPServer):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import uv
-from index import local_wheel
+from index import local_wheel, make_sdist
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -240,6 +240,7 @@ def populate(index: LocalIndex, catalog: Catalog) -> None:
         for text in wheel.requires_dist or ():
             for made in _required(text):
                 pypi.setdefault(made.filename, made)
+    index.add_sdist("flash-attn", "2.8.3", make_sdist("flash-attn", "2.8.3"))
     for wheel in (*_from_pypi(catalog),):
         index.add_facts([wheel])
     index.add_pypi(*pypi.values())

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.simplepage import parse_page
+from envbuild.core.simplepage import parse_page, parse_sdist
 from envbuild.errors import WorldError
 from envbuild.model.wheel import IndexPage, PageKind, WheelFile
+
+if TYPE_CHECKING:
+    from envbuild.model.lock import Artifact
 
 PAGE = IndexPage(
     kind=PageKind.PYTORCH, key="cu128", name="pytorch-cu128", url="https://h.org/whl/cu128"
@@ -351,3 +354,63 @@ def test_no_prefix_of_json_reads(cut: int) -> None:
     whole = pep691({"filename": "torch-1-py3-none-any.whl", "url": "x", "pad": "x" * 200})
     with pytest.raises(WorldError):
         read(whole[:-cut], content_type=JSON)
+
+
+def sdist(*links: str, version: str = "2.8.3") -> Artifact | None:
+    return parse_sdist(
+        "".join(links).encode(),
+        content_type="text/html",
+        base_url="https://u:p@h.org/simple/flash-attn/",
+        project="flash-attn",
+        version=version,
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "links", "filename", "sha256"),
+    [
+        ("2.8.3", [f'<a href="flash_attn-2.8.3.tar.gz#sha256={A}">x</a>'], None, A),
+        ("2.8.3.0", [f'<a href="flash-attn-2.8.3.tar.gz#sha256={A}">x</a>'], None, A),
+        ("2.8.3", ['<a href="Flash_Attn-2.8.3.zip">x</a>'], None, None),
+        (
+            "2.8.3",
+            [
+                '<a href="flash_attn-2.8.3.zip">x</a>',
+                f'<a href="flash_attn-2.8.3.tar.gz#sha256={A}">x</a>',
+            ],
+            "flash_attn-2.8.3.tar.gz",
+            A,
+        ),
+        (
+            "2.8.3",
+            [
+                f'<a href="flash_attn-2.8.3.tar.gz#sha256={A}">x</a>',
+                f'<a href="flash_attn-2.8.3.tar.gz#sha256={B}">x</a>',
+            ],
+            None,
+            None,
+        ),
+    ],
+)
+def test_an_sdist(version: str, links: list[str], filename: str | None, sha256: str | None) -> None:
+    found = sdist(*links, version=version)
+    assert found is not None
+    assert found.sha256 == sha256
+    assert found.url == f"https://h.org/simple/flash-attn/{found.filename}"
+    assert filename in {None, found.filename}
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        "flash_attn-2.8.4.tar.gz",
+        "flash-2.8.3.tar.gz",
+        "flash_attn-2.8.3-py3-none-any.whl",
+        "flash_attn-2.8.3.tar.bz2",
+        "flash_attn-x.tar.gz",
+        "file:///etc/flash_attn-2.8.3.tar.gz",
+        f"flash_attn-2.8.3{'0' * 300}.tar.gz",
+    ],
+)
+def test_what_is_not_the_sdist_is_passed_over(href: str) -> None:
+    assert sdist(f'<a href="{href}">x</a>') is None

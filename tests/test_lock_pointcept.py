@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from index import LocalIndex, local_wheel
+from index import LocalIndex, local_wheel, make_sdist
 from lockworld import PURE, World, populate
 from packaging.pylock import Pylock
 from packaging.requirements import Requirement
@@ -56,6 +56,7 @@ def full_world(tmp_path: Path, catalog: Catalog) -> Iterator[World]:
                 for name, version in _ordinary(example)
             )
         )
+        index.add_sdist("sharedarray", "3.2.1", make_sdist("sharedarray", "3.2.1"))
         yield World(
             index=index, root=tmp_path / "project", cache=tmp_path / "cache", catalog=catalog
         )
@@ -119,6 +120,9 @@ def test_the_extensions_of_pointcept_are_built_on_install(full_world: World) -> 
     builds = {build["name"]: build for build in lock.tool["envbuild"]["builds"]}
     assert builds["pointops"]["path"] == "libs/pointops"
     assert builds["pointgroup-ops"]["path"] == "libs/pointgroup_ops"
+    source = full_world.index.resources["/pypi/files/sharedarray-3.2.1.tar.gz"].body
+    assert builds["sharedarray"]["url"].endswith("/pypi/files/sharedarray-3.2.1.tar.gz")
+    assert builds["sharedarray"]["sha256"] == hashlib.sha256(source).hexdigest()
     held = {package.name for package in lock.packages}
     assert held & {"pointops", "pointgroup-ops"} == set()
     assert {"setuptools", "wheel", "ninja"} <= held

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fakes import FakeFacts, FakeSource, candidate, context, target
 
+from envbuild.model.lock import Artifact
 from envbuild.model.project import BuildSpec, Prefer
-from envbuild.model.stack import SourceBuild
+from envbuild.model.stack import Refusal, SourceBuild
+from envbuild.providers.interface import Extension
 from envbuild.providers.registry import COUPLED, PROVIDERS
 from envbuild.providers.sources import extend
 
@@ -22,6 +24,7 @@ def test_folders_and_repositories_are_built_whether_wanted_or_not() -> None:
         ),
     )
     found = extend(candidate("cu128", "2.7.0+cu128"), here)
+    assert isinstance(found, Extension)
     assert found.pins == (
         SourceBuild(
             project="deform-attn",
@@ -49,9 +52,42 @@ def test_a_pinned_package_that_prefers_source_is_built_from_its_sdist() -> None:
             BuildSpec(name="apex", prefer=Prefer.SOURCE),
         ),
     )
-    (built,) = extend(candidate("cu128", "2.7.0+cu128"), here).pins
+    found = extend(candidate("cu128", "2.7.0+cu128"), here)
+    assert isinstance(found, Extension)
+    (built,) = found.pins
     assert isinstance(built, SourceBuild)
     assert (built.project, built.version) == ("mmcv", "2.2.0")
+    assert not built.hashed, "the index was silent"
+
+
+def test_the_sdist_of_the_index_comes_with_its_hash() -> None:
+    sdist = Artifact(filename="mmcv-2.2.0.tar.gz", url="https://i.example/m", sha256="a" * 64)
+    here = context(
+        target("8.0"),
+        "mmcv==2.2.0",
+        source=FakeSource(sdists={("mmcv", "2.2.0"): sdist}),
+        facts=FakeFacts(),
+        builds=(BuildSpec(name="mmcv", prefer=Prefer.SOURCE),),
+    )
+    found = extend(candidate("cu128", "2.7.0+cu128"), here)
+    assert isinstance(found, Extension)
+    (built,) = found.pins
+    assert isinstance(built, SourceBuild)
+    assert (built.url, built.sha256) == ("https://i.example/m", "a" * 64)
+
+
+def test_a_release_without_an_sdist_is_refused() -> None:
+    here = context(
+        target("8.0"),
+        "mmcv==2.2.0",
+        source=FakeSource(sdists={}),
+        facts=FakeFacts(),
+        builds=(BuildSpec(name="mmcv", prefer=Prefer.SOURCE),),
+    )
+    found = extend(candidate("cu128", "2.7.0+cu128"), here)
+    assert isinstance(found, Refusal)
+    assert found.reason == "mmcv 2.2.0 has no sdist on pypi to compile it from"
+    assert found.excludes == "mmcv==2.2.0"
 
 
 def test_the_registry_knows_every_coupled_name_once() -> None:

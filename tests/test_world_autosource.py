@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuild.errors import WorldError
+from envbuild.model.lock import Artifact
 from envbuild.model.wheel import IndexPage, PageKind, WheelFile
 from envbuild.world.autosource import AutoSource
 
@@ -50,6 +51,10 @@ class Fake:
     def sha256(self, wheel: WheelFile) -> str | None:
         self.asked.append(f"sha256 {wheel.project}")
         return self.name if self.knows else None
+
+    def sdist(self, page: IndexPage, project: str, version: str) -> Artifact | None:
+        self.asked.append(f"sdist {project}")
+        return Artifact(filename=f"{project}-{version}.zip", url=page.url, sha256=self.name)
 
 
 class Probe:
@@ -122,6 +127,15 @@ def test_wheels_are_asked_of_their_own_host(
     assert source.requires_dist(file) == (answer,)
     assert source.sha256(file) == answer
     assert len(live.asked) == 2 * live_asked
+
+
+@pytest.mark.parametrize(("reached", "who"), [(["pypi.org"], "live"), ([], "catalog")])
+def test_an_sdist_is_asked_of_the_index_where_it_is_reached(reached: list[str], who: str) -> None:
+    page = IndexPage(kind=PageKind.PYPI, key="", name="pypi", url="https://pypi.org/simple")
+    source = auto(Fake("live"), Fake("catalog"), Probe(*reached))
+    found = source.sdist(page, "a", "1")
+    assert found is not None
+    assert found.sha256 == who
 
 
 def test_what_is_known_is_not_asked_for() -> None:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from envbuild.catalog.facts import FactTable
 from envbuild.catalog.storage import Storage
 from envbuild.catalog.wheels import WheelTable
+from envbuild.errors import WorldError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from envbuild.model.lock import Artifact
     from envbuild.model.wheel import IndexPage, PageKind, WheelFile
 
 
@@ -61,3 +63,10 @@ class Catalog(FactTable):
             return wheel.sha256
         known = self._table.find(wheel)
         return known.sha256 if known else None
+
+    def sdist(self, page: IndexPage, project: str, version: str) -> Artifact | None:
+        """Raise WorldError: no sdists are listed here."""
+        raise WorldError(
+            f"the catalog does not know the sdist of {project} {version} on {page.name}",
+            hint="lock with `--source auto` where the index is reached",
+        )

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
 
+from envbuild.commands.hashes import hashed
 from envbuild.commands.request import request_for
 from envbuild.core.frozenlock import beside, without_frozen
 from envbuild.core.missingwheels import compiled_instead
@@ -101,7 +102,8 @@ class Attempt:
         lock = without_frozen(lock, resolution)
         findings += tuple(compiled_instead(resolution.pylock, lock, self.target))
         findings += tuple(withdrawn(resolution))
-        return self._finished(self._hashed(lock, requires), findings, resolution, index, requires)
+        lock = hashed(lock, self.locker, self.preferences, requires)
+        return self._finished(lock, findings, resolution, index, requires)
 
     @property
     def _frozen(self) -> Frozen | None:
@@ -180,30 +182,9 @@ class Attempt:
             cuda=None if cuda is None else str(cuda),
             builds=self.stack.builds,
             base=target.base,
+            glibc=target.glibc,
             frozen=self._frozen,
         )
-
-    def _hashed(self, lock: TargetLock, requires: Requires) -> TargetLock:
-        """Compute the hashes that no index publishes.
-
-        Raises WorldError where one cannot be had and an incomplete lock was not asked for.
-        """
-        wheels = {without_credentials(wheel.url): wheel for wheel in requires}
-        packages = tuple(
-            package if package.hashed else self._with_hash(package, wheels)
-            for package in lock.packages
-        )
-        lock = replace(lock, packages=packages)
-        if lock.unhashed and not self.locker.allow_unhashed:
-            raise _unhashed_error(lock)
-        return lock
-
-    def _with_hash(self, package: Pinned, wheels: Mapping[str, WheelFile]) -> Pinned:
-        artifact = package.artifacts[0]
-        wheel = wheels.get(artifact.url)
-        digest = None if wheel is None else self.locker.source.sha256(wheel)
-        digest = digest or self.preferences.sha256(artifact.url)
-        return replace(package, artifacts=(replace(artifact, sha256=digest),))
 
     def _finished(
         self,
@@ -275,17 +256,6 @@ def _absent(lock: TargetLock) -> tuple[str, ...]:
     if kept or any(package.name == "torch" for package in lock.packages):
         return ()
     return ("nothing asks for torch on this target: it is bound, but not in the set",)
-
-
-def _unhashed_error(lock: TargetLock) -> WorldError:
-    hosts = {urlsplit(a.url).hostname or "" for p in lock.unhashed for a in p.artifacts}
-    names = ", ".join(f"{package.name}=={package.version}" for package in lock.unhashed)
-    return WorldError(
-        f"no sha256 is known for {names}, and {', '.join(sorted(hosts))} is not reached to "
-        "compute it",
-        hint="lock where that host is reached, name a mirror in [tool.envbuild.indexes], or "
-        "write an incomplete lock with `--allow-unhashed`",
-    )
 
 
 def _offline_answer(answer: Resolution | Unsatisfiable | Unavailable) -> Resolution | Unsatisfiable:

@@ -102,7 +102,7 @@ def concluded(
         files=tuple(stale),
         all_files=tuple(texts),
         changes=tuple(_changes(stale, goal_files)),
-        incomplete=tuple(f"{one.name} {one.version}" for one in locked.lock.unhashed),
+        incomplete=tuple(f"{name} {version}" for name, version in locked.lock.incomplete),
         builds=tuple(one.project for one in locked.lock.builds),
     )
     if report.outcome is Outcome.WRITTEN:

@@ -10,6 +10,7 @@ from envbuild.commands.locked import read_locked
 from envbuild.core.frozen import base_changes
 from envbuild.core.lockfresh import stale_reasons
 from envbuild.core.plan import build_aim
+from envbuild.core.wheeltags import glibc_numbers
 from envbuild.errors import RefusedError
 from envbuild.model.plan import Compile, InstallLock
 from envbuild.model.syncreport import BuildOutcome, SyncReport
@@ -63,6 +64,7 @@ def sync(
 ) -> SyncReport:
     """Install a lock. Raises RefusedError where it is stale, incomplete or cannot be built."""
     ground = _ground(options, files)
+    _refuse_older_glibc(ground.lock, installer)
     if options.dry_run:
         return _preview(options, ground, installer)
     return _install(options, ground, installer, builder(ground.aim), reporter)
@@ -98,8 +100,18 @@ def _refuse_base(lock: TargetLock) -> None:
         )
 
 
+def _refuse_older_glibc(lock: TargetLock, installer: Installer) -> None:
+    wanted, found = glibc_numbers(lock.glibc or ""), installer.glibc()
+    here = glibc_numbers(found or "")
+    if wanted is not None and here is not None and here < wanted:
+        raise RefusedError(
+            f"this machine has glibc {found}, the lock is for glibc {lock.glibc} or newer",
+            hint=f'lock a target with `glibc = "{found}"`',
+        )
+
+
 def _refuse_incomplete(options: SyncOptions, lock: TargetLock, path: str) -> None:
-    names = ", ".join(f"{one.name} {one.version}" for one in lock.unhashed)
+    names = ", ".join(f"{name} {version}" for name, version in lock.incomplete)
     if names and not options.allow_unhashed:
         raise RefusedError(
             f"`{path}` is incomplete: it has no hash of {names}",

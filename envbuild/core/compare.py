@@ -28,12 +28,14 @@ def compare_locks(old: TargetLock, new: TargetLock) -> Iterator[str]:
     for label, before, after in (
         ("Python", old.python, new.python),
         ("platform", old.platform, new.platform),
+        ("glibc", old.glibc or "any", new.glibc or "any"),
         ("CUDA", old.cuda or "none", new.cuda or "none"),
         ("GPUs", ", ".join(old.capabilities) or "none", ", ".join(new.capabilities) or "none"),
     ):
         if before != after:
             yield f"{label} {before} -> {after}"
     yield from _compare_packages(_by_name(old), _by_name(new))
+    yield from _compare_sources(old, new)
     before_builds = [build.project for build in old.builds]
     after_builds = [build.project for build in new.builds]
     if before_builds != after_builds:
@@ -41,6 +43,23 @@ def compare_locks(old: TargetLock, new: TargetLock) -> Iterator[str]:
             f"compiled on install: {', '.join(before_builds) or 'nothing'}"
             f" -> {', '.join(after_builds) or 'nothing'}"
         )
+
+
+def _compare_sources(old: TargetLock, new: TargetLock) -> Iterator[str]:
+    before = {build.project: build for build in old.builds}
+    for build in new.builds:
+        was = before.get(build.project)
+        if was is None or not build.is_sdist or not was.is_sdist:
+            continue
+        if was.version != build.version:
+            yield f"{build.project} {was.version} -> {build.version}, compiled on install"
+        elif was.sha256 != build.sha256:
+            yield (
+                f"{build.project} {build.version}: the hash of its source is"
+                f" {build.sha256 or 'unknown'}, the lock says {was.sha256 or 'none'}"
+            )
+        elif was.url != build.url:
+            yield f"{build.project} {build.version}: its source has moved to {build.url}"
 
 
 def _by_name(lock: TargetLock) -> dict[str, Pinned]:

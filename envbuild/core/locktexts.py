@@ -17,6 +17,8 @@ from envbuild.core.uvlock import uv_lock_document
 from envbuild.model.layers import LockedVersion, LockFile, Taken
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from packaging.pylock import Package, PackageWheel, Pylock
 
     from envbuild.core.installedrequires import Environments
@@ -61,16 +63,26 @@ def read_pylock(path: str, text: str, environments: Environments) -> LockFile:
     table: dict[str, Any] = found if isinstance(found, dict) else {}
     requires = str(lock.requires_python or "")
     packages = [one for one in lock.packages if not environments or holds(one.marker, environments)]
-    incomplete = table.get("incomplete", [])
+    incomplete = [*_texts(table.get("incomplete")), *_unhashed_sources(table.get("builds"))]
     return LockFile(
         path=path,
         packages=tuple(map(_of_pylock, packages)),
         target=str(table.get("target") or _target_of(path)),
-        incomplete=tuple(map(str, incomplete)) if isinstance(incomplete, list) else (),
+        incomplete=tuple(incomplete),
         fits=_python_fits(requires, environments) and _platform_fits(lock, environments),
         requires_python=requires,
         cuda=str(table.get("cuda", "")),
     )
+
+
+def _texts(value: object) -> Iterator[str]:
+    yield from map(str, value if isinstance(value, list) else ())
+
+
+def _unhashed_sources(value: object) -> Iterator[str]:
+    for build in value if isinstance(value, list) else ():
+        if isinstance(build, dict) and not build.keys() & {"path", "git", "sha256"}:
+            yield f"{build.get('name', '')}=={build.get('version', '')}"
 
 
 def _of_pylock(package: Package) -> LockedVersion:

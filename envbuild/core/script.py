@@ -128,7 +128,7 @@ def _settings(source: ScriptSource) -> Iterator[str]:
         "UV_OLDEST": plan.needs.uv,
         "STEPS": str(len(plan.steps)),
         "OWN": " ".join(own),
-        "UNHASHED": ", ".join(one.name for one in lock.unhashed),
+        "UNHASHED": ", ".join(name for name, _ in lock.incomplete),
         "BASE": plan.base or (lock.frozen.python if lock.frozen is not None else ""),
         "BASE_PYTHON": lock.frozen.python if lock.frozen is not None else "",
         "CLEARED": CLEARED,

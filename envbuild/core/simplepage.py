@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin
 
 from packaging.utils import (
+    InvalidSdistFilename,
     InvalidWheelFilename,
     canonicalize_name,
     is_normalized_name,
+    parse_sdist_filename,
     parse_wheel_filename,
 )
+from packaging.version import Version
 
 from envbuild.core.pagelinks import json_links, page_links
 from envbuild.core.redact import redact_url, without_credentials
 from envbuild.core.wheeltags import LONGEST_NAME
 from envbuild.errors import WorldError
+from envbuild.model.lock import Artifact
 from envbuild.model.wheel import WheelFile
 
 if TYPE_CHECKING:
@@ -51,25 +55,66 @@ def parse_page(
     ``base_url`` is the address that finally answered. Raises WorldError where the page is cut
     off or is not of the type that ``content_type`` promises.
     """
+    links, base = _links(body, content_type=content_type, base_url=base_url)
+    context = _Context(
+        page=page,
+        base=base,
+        project=canonicalize_name(project) if project is not None else None,
+        origin=f"index page {redact_url(base_url)}",
+    )
+    return _merged(wheel for link in links if (wheel := _wheel(link, context)) is not None)
+
+
+def _links(body: bytes, *, content_type: str, base_url: str) -> tuple[tuple[Link, ...], str]:
+    """Return the links of a page, and the address that they are relative to."""
     where = redact_url(base_url)
     kind = content_type.partition(";")[0].strip().lower()
     if kind in JSON_TYPES:
-        links, base = json_links(body, where=where), base_url
-    elif kind in HTML_TYPES:
+        return json_links(body, where=where), without_credentials(base_url)
+    if kind in HTML_TYPES:
         links, href = page_links(body, where=where)
-        base = _joined(base_url, href) or base_url
-    else:
-        raise WorldError(
-            f"`{where}` is of type `{kind}`, wanted an index page (HTML, or JSON of PEP 691)",
-            hint="check the address of the index under `[tool.envbuild.indexes]`",
-        )
-    context = _Context(
-        page=page,
-        base=without_credentials(base),
-        project=canonicalize_name(project) if project is not None else None,
-        origin=f"index page {where}",
+        return links, without_credentials(_joined(base_url, href) or base_url)
+    raise WorldError(
+        f"`{where}` is of type `{kind}`, wanted an index page (HTML, or JSON of PEP 691)",
+        hint="check the address of the index under `[tool.envbuild.indexes]`",
     )
-    return _merged(wheel for link in links if (wheel := _wheel(link, context)) is not None)
+
+
+def parse_sdist(
+    body: bytes, *, content_type: str, base_url: str, project: str, version: str
+) -> Artifact | None:
+    """Return the sdist of a release on the page of its project, None where there is none.
+
+    A hash that the page contradicts is no hash. Raises WorldError as `parse_page` does.
+    """
+    links, base = _links(body, content_type=content_type, base_url=base_url)
+    found: dict[str, Artifact] = {}
+    for link in links:
+        one = _sdist(link, base, project=canonicalize_name(project), version=Version(version))
+        if one is None:
+            continue
+        first = found.setdefault(one.filename, one)
+        if one.sha256 not in {None, first.sha256}:
+            found[one.filename] = replace(first, sha256=None if first.sha256 else one.sha256)
+    return min(found.values(), key=_by_format, default=None)
+
+
+def _by_format(sdist: Artifact) -> tuple[bool, str]:
+    return not sdist.filename.endswith(".tar.gz"), sdist.filename
+
+
+def _sdist(link: Link, base: str, *, project: str, version: Version) -> Artifact | None:
+    filename = link.filename or _last_part(link.href)
+    if not filename.endswith((".tar.gz", ".zip")) or len(filename) > LONGEST_NAME:
+        return None
+    try:
+        name, found = parse_sdist_filename(filename)
+    except InvalidSdistFilename:
+        return None
+    url = _joined(base, link.href)
+    if url is None or name != project or found != version:
+        return None
+    return Artifact(filename=filename, url=url, sha256=link.sha256, size=link.size)
 
 
 def _joined(base: str, href: str) -> str | None:

@@ -31,7 +31,8 @@ class UvSettings:
     ``sources`` maps project names to index names. ``group`` are the requirements of the
     dependency group ``envbuild``. ``without_cutoff`` are the projects to which
     ``exclude-newer`` is not applied: their builds are chosen, and their pages give no times.
-    ``urls`` tell which of the project's own indexes are PyTorch's and must be explicit.
+    ``urls`` tell which of the project's own indexes are PyTorch's and must be explicit, and
+    ``required`` what it asks for by itself: nobody but envbuild drops that.
     """
 
     managed: bool = True
@@ -45,6 +46,7 @@ class UvSettings:
     exclude_newer: str | None = None
     without_cutoff: tuple[str, ...] = ()
     urls: IndexUrls = field(default_factory=IndexUrls)
+    required: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -90,6 +92,7 @@ def settings_for(project: Project, target: Target, stack: Stack) -> UvSettings:
         exclude_newer=cutoff,
         without_cutoff=tuple(pin.project for pin in pinned) if cutoff else (),
         urls=project.indexes,
+        required=_required(project),
     )
 
 
@@ -108,8 +111,12 @@ def environment_marker(target: Target) -> str:
     )
 
 
+def _required(project: Project) -> tuple[str, ...]:
+    return tuple(sorted({canonicalize_name(r.requirement.name) for r in project.requirements}))
+
+
 def _overrides(project: Project, stack: Stack) -> tuple[str, ...]:
-    named = {canonicalize_name(r.requirement.name) for r in project.requirements}
+    named = {*_required(project)}
     replaced = {p.replaces for p in stack.pins if isinstance(p, PypiPin) and p.replaces}
     built = {build.project for build in stack.builds}
     dropped = ((replaced | built) & named) | {*stack.dropped}

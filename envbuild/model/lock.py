@@ -60,9 +60,9 @@ class Pinned:
 class TargetLock:
     """What ``lockfiles/pylock.<target>.toml`` says.
 
-    ``python`` is ``3.11``; ``platform`` as in Target; ``capabilities`` of the GPUs meant;
-    ``cuda`` is ``12.8``, or None for the CPU build; ``packages`` are sorted by name. ``base`` is
-    the image and ``frozen`` what it holds, none of which is among the packages.
+    ``python`` is ``3.11``; ``platform`` and ``glibc`` as in Target; ``capabilities`` of the GPUs
+    meant; ``cuda`` is ``12.8``, or None for the CPU build; ``packages`` are sorted by name.
+    ``base`` is the image and ``frozen`` what it holds, none of which is among the packages.
     """
 
     target: str
@@ -75,8 +75,15 @@ class TargetLock:
     builds: tuple[SourceBuild, ...] = ()
     base: str | None = None
     frozen: Frozen | None = None
+    glibc: str | None = None
 
     @property
     def unhashed(self) -> tuple[Pinned, ...]:
         """The packages without a hash; a lock with any is incomplete."""
         return tuple(package for package in self.packages if not package.hashed)
+
+    @property
+    def incomplete(self) -> tuple[tuple[str, str], ...]:
+        """Name and version of whatever has no hash, sources of what is compiled included."""
+        builds = ((one.project, one.version or "") for one in self.builds if not one.hashed)
+        return (*((one.name, one.version) for one in self.unhashed), *builds)

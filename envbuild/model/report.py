@@ -79,5 +79,5 @@ class LockReport:
 
     @property
     def incomplete(self) -> bool:
-        """Whether any locked package still lacks a hash."""
-        return any(report.lock.unhashed for report in self.targets)
+        """Whether anything locked still lacks a hash."""
+        return any(report.lock.incomplete for report in self.targets)

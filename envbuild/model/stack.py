@@ -97,6 +97,16 @@ class SourceBuild:
     runtime_requires: tuple[str, ...] = ()
     reason: str = ""
 
+    @property
+    def is_sdist(self) -> bool:
+        """Whether the source is an sdist of an index, and no folder or commit."""
+        return self.path is None and self.git is None
+
+    @property
+    def hashed(self) -> bool:
+        """Whether the source cannot change unseen: it is the project's own, a commit, or hashed."""
+        return not self.is_sdist or (self.url is not None and self.sha256 is not None)
+
 
 if TYPE_CHECKING:
     Pin: TypeAlias = IndexPin | PypiPin | SourceBuild

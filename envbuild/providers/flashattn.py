@@ -55,7 +55,7 @@ def _wheel(candidate: Candidate, context: Context) -> IndexPin | Refusal:
             if _wanted(wheel.version, context):
                 return IndexPin(wheel=wheel, reason=f"built for {candidate.label}")
     wanted = asked(context.wanted, PROJECT)
-    where = f"Python {context.target.python} on {context.target.platform.value}"
+    where = context.target.machines
     reason = f"no release of `{wanted}` has a wheel for {candidate.label}, {where}"
     return Refusal(project=PROJECT, reason=reason, excludes=wanted)
 
@@ -88,13 +88,20 @@ def _cxx11_abi(candidate: Candidate, context: Context) -> bool:
 
 
 def _source(candidate: Candidate, context: Context) -> Extension | Refusal:
-    version = pinned_version(context, PROJECT) or next(iter(_releases(context)), None)
-    if version is None:
-        reason = "no version of flash-attn is known to build from source, pin one with `==`"
-        return Refusal(project=PROJECT, reason=reason, excludes=asked(context.wanted, PROJECT))
+    """Take the pinned version, else the newest release that has a source distribution too."""
+    pinned = pinned_version(context, PROJECT)
+    refusal = Refusal(
+        project=PROJECT,
+        reason="no version of flash-attn is known to build from source, pin one with `==`",
+        excludes=asked(context.wanted, PROJECT),
+    )
     runtime = strings("flashattn", "runtime")
-    built = source_build(context, PROJECT, version, candidate=candidate, runtime=runtime)
-    return Extension(pins=(built,))
+    for version in (pinned,) if pinned else _releases(context):
+        built = source_build(context, PROJECT, version, candidate=candidate, runtime=runtime)
+        if not isinstance(built, Refusal):
+            return Extension(pins=(built,))
+        refusal = built
+    return refusal
 
 
 PROVIDER = Provider(name="flash-attn", projects=frozenset({PROJECT}), extend=extend)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from envbuild.core.buildtools import OLD_SETUPTOOLS, imported_to_build, needs_old_setuptools
+from envbuild.core.indexpages import pypi_page
+from envbuild.core.wanted import asked
+from envbuild.errors import WorldError
 from envbuild.model.project import Prefer
-from envbuild.model.stack import SourceBuild
+from envbuild.model.stack import Refusal, SourceBuild
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from envbuild.core.context import Context
     from envbuild.model.project import BuildSpec
-    from envbuild.model.stack import Candidate, Pin, Refusal
+    from envbuild.model.stack import Candidate, Pin
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,19 +64,31 @@ def preference(context: Context, project: str) -> Prefer:
 def source_build(
     context: Context,
     project: str,
-    version: str | None,
+    version: str,
     *,
     candidate: Candidate,
     runtime: tuple[str, ...] = (),
-) -> SourceBuild:
+) -> SourceBuild | Refusal:
     """Return the source build of a project of the default index, as the build table asks.
 
-    ``runtime`` is what the package needs to run beside torch.
+    ``runtime`` is what the package needs to run beside torch. Where the index is silent, the
+    source has no address and no hash.
     """
     spec = context.builds.get(project)
+    page, found = pypi_page(context.indexes), None
+    with suppress(WorldError):
+        found = context.source.sdist(page, project, version)
+        if found is None:
+            return Refusal(
+                project=project,
+                reason=f"{project} {version} has no sdist on {page.name} to compile it from",
+                excludes=asked(context.wanted, project),
+            )
     return SourceBuild(
         project=project,
         version=version,
+        url=None if found is None else found.url,
+        sha256=None if found is None else found.sha256,
         requires=requires_for(spec, project, candidate),
         runtime_requires=runtime,
         reason=f"compiled against {candidate.label}",

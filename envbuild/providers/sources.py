@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envbuild.model.project import Prefer
-from envbuild.model.stack import SourceBuild
-from envbuild.providers.interface import Extension, Provider, pinned_version, requires_for
+from envbuild.model.stack import Refusal, SourceBuild
+from envbuild.providers.interface import (
+    Extension,
+    Provider,
+    pinned_version,
+    requires_for,
+    source_build,
+)
 
 if TYPE_CHECKING:
     from envbuild.core.context import Context
@@ -14,29 +20,28 @@ if TYPE_CHECKING:
     from envbuild.model.stack import Candidate
 
 
-def extend(candidate: Candidate, context: Context) -> Extension:
+def extend(candidate: Candidate, context: Context) -> Extension | Refusal:
     """Add each build of the table that no index serves, and the sdists asked for as source."""
-    pins = [
-        _build(name, spec, candidate, context)
-        for name, spec in sorted(context.builds.items())
-        if spec.path is not None or spec.git is not None or _plain_source(name, spec, context)
-    ]
+    pins = []
+    for name, spec in sorted(context.builds.items()):
+        built = _build(name, spec, candidate, context)
+        if isinstance(built, Refusal):
+            return built
+        pins += [built] if built is not None else []
     return Extension(pins=tuple(pins))
 
 
-def _plain_source(name: str, spec: BuildSpec, context: Context) -> bool:
-    return (
-        spec.prefer is Prefer.SOURCE
-        and name in context.wanted
-        and pinned_version(context, name) is not None
-    )
-
-
-def _build(name: str, spec: BuildSpec, candidate: Candidate, context: Context) -> SourceBuild:
-    from_index = spec.path is None and spec.git is None
+def _build(
+    name: str, spec: BuildSpec, candidate: Candidate, context: Context
+) -> SourceBuild | Refusal | None:
+    if spec.path is None and spec.git is None:
+        version = pinned_version(context, name)
+        is_asked = spec.prefer is Prefer.SOURCE and name in context.wanted
+        if version is None or not is_asked:
+            return None
+        return source_build(context, name, version, candidate=candidate)
     return SourceBuild(
         project=name,
-        version=pinned_version(context, name) if from_index else None,
         path=spec.path,
         git=spec.git,
         requires=requires_for(spec, name, candidate),

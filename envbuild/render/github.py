@@ -60,13 +60,13 @@ def render_github(report: LockReport, *, root: str = "", manifest: str = "") -> 
     lines += [
         workflow_command(
             "error" if report.outcome in {Outcome.FRESH, Outcome.STALE} else "warning",
-            f"`{package.name}` has no hash",
+            f"`{name}` has no hash",
             file=file,
             line=where[target.target],
             title=target.target,
         )
         for target in report.targets
-        for package in target.lock.unhashed
+        for name, _ in target.lock.incomplete
     ]
     count = plural(len(report.targets), "target")
     summary = f"envbuild lock: {report.outcome.value} ({count})"

@@ -69,7 +69,7 @@ def _target(report: TargetReport) -> dict[str, object]:
         "torch": _candidate(report.stack.candidate),
         "pins": [_pin(pin, lock) for pin in report.stack.pins],
         "packages": [_package(package) for package in lock.packages],
-        "unhashed": [package.name for package in lock.unhashed],
+        "unhashed": [name for name, _ in lock.incomplete],
         "builds": [_build(build) for build in lock.builds or report.stack.builds],
         "findings": [_finding(finding) for finding in worst_first(report.findings)],
         "notes": list(notes_of(report)),
@@ -123,6 +123,8 @@ def _build(build: SourceBuild) -> dict[str, object]:
         "version": build.version,
         "path": build.path,
         "git": build.git,
+        "url": build.url,
+        "sha256": build.sha256,
         "requires": list(build.requires),
         "reason": build.reason,
     }

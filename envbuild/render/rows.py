@@ -100,10 +100,10 @@ def count_words(lock: TargetLock) -> str:
     total = plural(len(lock.packages), "package")
     if lock.frozen is not None:
         total += f" on top of {len(lock.frozen.packages)} of the base"
-    missing = lock.unhashed
+    missing = lock.incomplete
     if not missing:
         return f"{total}, all hashed"
-    names = ", ".join(f"`{package.name}`" for package in missing[:_NAMED])
+    names = ", ".join(f"`{name}`" for name, _ in missing[:_NAMED])
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
     return f"{total}, {len(missing)} without a hash: {names}{more}"
 

@@ -10,6 +10,7 @@ from envbuild.core.redact import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from envbuild.model.lock import Artifact
     from envbuild.model.wheel import IndexPage, WheelFile
     from envbuild.ports import WheelSource
 
@@ -61,6 +62,12 @@ class AutoSource:
             return wheel.sha256
         found = self._live.sha256(wheel) if self._is_reached(wheel.url) else None
         return found if found is not None else self._catalog.sha256(wheel)
+
+    def sdist(self, page: IndexPage, project: str, version: str) -> Artifact | None:
+        """Return the sdist of a release; the catalog knows none."""
+        if self._is_reached(page.url):
+            return self._live.sdist(page, project, version)
+        return self._catalog.sdist(page, project, version)
 
     @property
     def said(self) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from packaging.utils import canonicalize_name
 
 from envbuild.core.redact import lend_credentials, redact_url
-from envbuild.core.simplepage import parse_page
+from envbuild.core.simplepage import parse_page, parse_sdist
 from envbuild.core.wheelmetadata import parse_metadata
 from envbuild.errors import WorldError
 from envbuild.model.wheel import PageKind
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
+    from envbuild.model.lock import Artifact
     from envbuild.model.wheel import IndexPage, WheelFile
     from envbuild.world.http import HttpClient
     from envbuild.world.httpanswer import Answer
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     Progress: TypeAlias = Callable[[str, int, int | None], None]
 
+_Read = TypeVar("_Read")
 _HTML = "text/html"
 _SIMPLE = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, "
@@ -53,6 +55,7 @@ class LiveIndex:
         self._progress = progress
         self._pages: dict[tuple[str, str | None], tuple[WheelFile, ...] | None] = {}
         self._requires: dict[str, tuple[str, ...] | None] = {}
+        self._sdists: dict[tuple[str, str], Artifact | None] = {}
 
     def wheels(self, page: IndexPage, project: str) -> tuple[WheelFile, ...]:
         """Return the wheels of a project on a page; empty when the page or project is absent.
@@ -96,6 +99,25 @@ class LiveIndex:
         except UnreachedError:
             return None
 
+    def sdist(self, page: IndexPage, project: str, version: str) -> Artifact | None:
+        """Return the sdist of a release with its hash, or None where the page has none."""
+        key = (f"{page.url.rstrip('/')}/{canonicalize_name(project)}/", version)
+        if key not in self._sdists:
+            found = self._on(key[0], _SIMPLE, lambda one: _sdist(one, project, version))
+            if found is not None and found.sha256 is None:
+                found = self._hashed(found, page)
+            self._sdists[key] = found
+        return self._sdists[key]
+
+    def _hashed(self, sdist: Artifact, page: IndexPage) -> Artifact:
+        url = lend_credentials(sdist.url, source=page.url)
+        digest = self._client.sha256(
+            url, lambda done, total: self._progress(sdist.filename, done, total)
+        )
+        if digest is None:
+            raise WorldError(f"`{redact_url(url)}` stands on its page and does not exist")
+        return replace(sdist, sha256=digest.sha256, size=digest.size)
+
     def _computed(self, wheel: WheelFile, url: str) -> str:
         digest = self._client.sha256(
             url, lambda done, total: self._progress(wheel.filename, done, total)
@@ -129,19 +151,23 @@ class LiveIndex:
         self, page: IndexPage, url: str, *, project: str | None
     ) -> tuple[WheelFile, ...] | None:
         accept = _HTML if page.flat else _SIMPLE
+        return self._on(url, accept, lambda one: _parsed(one, page, project))
+
+    def _on(self, url: str, accept: str, read: Callable[[CachedPage], _Read]) -> _Read | None:
+        """Return what is read on a page, None where the page does not exist."""
         cached = self._cache.load(url, variant=accept)
         if cached is not None and self._cache.is_fresh(cached):
-            return _parsed(cached, page, project)
+            return read(cached)
         etag, modified = (cached.etag, cached.last_modified) if cached else (None, None)
         answer = self._client.get(url, accept=accept, etag=etag, last_modified=modified)
         if answer is None:
             return None
         fresh = fresh_seconds(answer.cache_control)
         stored = _revalidated(answer, cached, until=self._cache.now() + (fresh or 0.0))
-        wheels = _parsed(stored, page, project)  # a page that cannot be read is not kept
+        found = read(stored)  # a page that cannot be read is not kept
         if fresh is not None:
             self._cache.save(url, stored, variant=accept)
-        return wheels
+        return found
 
     def _metadata(self, wheel: WheelFile) -> bytes | None:
         identity = wheel.metadata_sha256 or wheel.sha256
@@ -191,6 +217,16 @@ def _parsed(stored: CachedPage, page: IndexPage, project: str | None) -> tuple[W
         base_url=stored.url,
         page=page,
         project=project,
+    )
+
+
+def _sdist(stored: CachedPage, project: str, version: str) -> Artifact | None:
+    return parse_sdist(
+        stored.body,
+        content_type=stored.content_type,
+        base_url=stored.url,
+        project=project,
+        version=version,
     )
 
 

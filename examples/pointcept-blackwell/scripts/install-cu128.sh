@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
-# lock: lockfiles/pylock.cu128.toml (sha256 74f47768e6d9acf1a6a4191d1b8bfb8855e8ca0ab746665356536b34ef683f1f)
-# identity: cd828e54a577e50432c2c7656b9b3b1a9ad3245bc3d543222f20eb5787a2f109
+# lock: lockfiles/pylock.cu128.toml (sha256 406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb)
+# identity: bdfce4b27d30fc0b7f711c0a69ad5bc3f85eae11690ee62eb2ec9c1b054140f9
 # options:
 #
 # exit codes:
@@ -30,8 +30,8 @@ newline='
 TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
-LOCK_SHA256=74f47768e6d9acf1a6a4191d1b8bfb8855e8ca0ab746665356536b34ef683f1f
-SCRIPT_ID=cd828e54a577e50432c2c7656b9b3b1a9ad3245bc3d543222f20eb5787a2f109
+LOCK_SHA256=406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb
+SCRIPT_ID=bdfce4b27d30fc0b7f711c0a69ad5bc3f85eae11690ee62eb2ec9c1b054140f9
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.9
@@ -753,7 +753,7 @@ prepare_builds() {
     prepare_build pointgroup-ops
     take_source pointops path libs/pointops
     prepare_build pointops
-    take_source sharedarray index - 3.2.1 -
+    take_source sharedarray url https://files.pythonhosted.org/packages/74/73/1f66da2d3c074a00aa38bbb225870e7d45fe52d0bf50985773939dd692fd/SharedArray-3.2.1.tar.gz 3.2.1 ae7bba4f0ae33e209bbe58e5688d709a707b0390f3160e63fe5be8908b8e3902
     prepare_build sharedarray
     need_compiler
 }
