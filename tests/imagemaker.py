@@ -12,6 +12,7 @@ from envbuild.core.elf import Elf
 from envbuild.core.linkreport import read_links
 from envbuild.core.loadersearch import SearchPath
 from envbuild.core.process import Program
+from envbuild.core.stoppedmodules import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -47,9 +48,14 @@ NEW_TORCH = (
 
 @dataclass
 class Image:
-    """Files by path; ``links`` are symbolic links. It serves as the loader's ``Library``."""
+    """Files by path; ``links`` are symbolic links. It serves as the loader's ``Library``.
+
+    ``texts`` are modules of Python, ``tops`` what each distribution brings to be imported.
+    """
 
     files: dict[str, bytes] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    tops: tuple[str, ...] = ()
     links: dict[str, str] = field(default_factory=dict)
     torch_text: str = NEW_TORCH
     torch_version: str = "2.8.0+cu128"
@@ -71,6 +77,10 @@ class Image:
         self.add(where, **{"soname": None, "defines": (f"PyInit_{name}",), **parts, "wants": wants})
         return where
 
+    def text(self, path: str, text: str = "") -> None:
+        """Add a module of the site."""
+        self.texts[f"{SITE}/{path}"] = text
+
     def real(self, path: str) -> str:
         """Follow the links; see ``Library``."""
         path = posixpath.normpath(path)
@@ -88,8 +98,9 @@ class Image:
     def names(self, folder: str) -> AbstractSet[str]:
         """List a folder; see ``Library``."""
         real = self.real(folder)
-        every = (*self.files, *self.links)
-        return {posixpath.basename(path) for path in every if posixpath.dirname(path) == real}
+        every = (*self.files, *self.links, *self.texts)
+        start = f"{real}/"
+        return {path[len(start) :].partition("/")[0] for path in every if path.startswith(start)}
 
     def judge(self, *, tag: str = "311", cuda: str | None = "12.8") -> Links:
         """Judge it."""
@@ -104,7 +115,8 @@ class Image:
         search = SearchPath(ld_library_path=self.ld_library_path, cache=self.cache)
         every = sorted((*self.files, *self.links))
         paths = tuple(path for path in every if path.startswith(SITE) and ".so" in path)
-        return read_links(paths, program, library=self, search=search, tag=tag)
+        sources = Sources(text=self.texts.get, tops=lambda _: self.tops)
+        return read_links(paths, program, library=self, search=search, tag=tag, sources=sources)
 
     def write(self, folder: Path) -> None:
         """Write it below a folder."""

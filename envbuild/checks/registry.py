@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envbuild.checks import build, files, gpu, layers, own, packages, shadow, symbols
+from envbuild.checks import (
+    build,
+    files,
+    gpu,
+    layers,
+    own,
+    packages,
+    shadow,
+    symbols,
+    systemlibraries,
+)
 
 if TYPE_CHECKING:
     from envbuild.checks.rule import Rule
@@ -24,6 +34,7 @@ FAMILIES: tuple[tuple[Rule, ...], ...] = (
     packages.RULES,
     files.RULES,
     symbols.RULES,
+    systemlibraries.RULES,
     gpu.RULES,
     layers.RULES,
     build.RULES,

@@ -10,6 +10,8 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from envbuild.core.conditions import truth_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -18,6 +20,7 @@ _LOADERS = frozenset({"CDLL", "PyDLL", "LoadLibrary", "dlopen"})
 _IMPORTERS = frozenset({"import_module", "__import__"})
 _MOST_TEXT = 2_000_000
 _MOST_DEPTH = 40
+_MOST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,18 +62,12 @@ class _Reader:
             self._statement(one, surely=surely, depth=depth + 1)
             if isinstance(one, ast.Raise | ast.Return):
                 return
-            if isinstance(one, ast.If) and _truth(one.test) is None and _may_return(one):
+            if isinstance(one, ast.If) and truth_of(one.test) is None and _may_return(one):
                 surely = False
 
     def _statement(self, one: ast.stmt, *, surely: bool, depth: int) -> None:
-        if isinstance(one, ast.Import):
-            for name in one.names:
-                self.imports.append(Imported(module=name.name, surely=surely))
-        elif isinstance(one, ast.ImportFrom):
-            names = tuple(name.name for name in one.names)
-            self.imports.append(
-                Imported(module=one.module or "", level=one.level, names=names, surely=surely)
-            )
+        if isinstance(one, ast.Import | ast.ImportFrom):
+            self.imports += _imports_of(one, surely=surely)
         elif isinstance(one, ast.If):
             self._branches(one, surely=surely, depth=depth)
         elif isinstance(one, ast.Try):
@@ -86,7 +83,7 @@ class _Reader:
             self._calls(one, surely=surely, depth=depth)
 
     def _branches(self, one: ast.If, *, surely: bool, depth: int) -> None:
-        truth = _truth(one.test)
+        truth = truth_of(one.test)
         if truth is not False:
             self.block(one.body, surely=surely and truth is True, depth=depth)
         if truth is not True:
@@ -104,10 +101,10 @@ class _Reader:
                 self.opens = surely or bool(self.opens)
             elif name in _IMPORTERS:
                 self._by_name(call, surely=surely)
-            elif name in self.functions and isinstance(call.func, ast.Name):
-                if (name, surely) not in self._called:
-                    self._called.add((name, surely))
-                    self.block(self.functions[name].body, surely=surely, depth=depth)
+            elif isinstance(call.func, ast.Name) and (name, surely) not in self._called:
+                self._called.add((name, surely))
+                called = self.functions.get(name)
+                self.block(called.body if called else (), surely=surely, depth=depth)
 
     def _by_name(self, call: ast.Call, *, surely: bool) -> None:
         word = call.args[0] if call.args else None
@@ -144,12 +141,20 @@ def mentions(text: str, name: str) -> bool:
     return tree is not None and any(name in _names_in(one) for one in ast.walk(tree))
 
 
+def _imports_of(one: ast.Import | ast.ImportFrom, *, surely: bool) -> Iterator[Imported]:
+    names = tuple(name.name for name in one.names)
+    if isinstance(one, ast.ImportFrom):
+        yield Imported(module=one.module or "", level=one.level, names=names, surely=surely)
+    else:
+        yield from (Imported(module=name, surely=surely) for name in names)
+
+
 def _names_in(one: ast.AST) -> set[str]:
     if isinstance(one, ast.Import):
         return {part for name in one.names for part in name.name.split(".")}
     if isinstance(one, ast.ImportFrom):
         return {*(one.module or "").split("."), *(name.name for name in one.names)}
-    if isinstance(one, ast.Constant) and isinstance(one.value, str) and len(one.value) < 200:
+    if isinstance(one, ast.Constant) and isinstance(one.value, str) and len(one.value) < _MOST_NAME:
         return set(one.value.split("."))
     return set()
 
@@ -217,64 +222,3 @@ def _suppresses(item: ast.withitem) -> bool:
 
 def _may_return(one: ast.If) -> bool:
     return any(isinstance(end, ast.Return) for end in (*one.body, *one.orelse))
-
-
-def _truth(test: ast.expr) -> bool | None:
-    """Return what a condition comes to on Linux, None where that cannot be said."""
-    if isinstance(test, ast.Constant):
-        return bool(test.value)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _truth(test.operand)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        return _joined([_truth(one) for one in test.values], is_and=isinstance(test.op, ast.And))
-    if _name_of(test) == "TYPE_CHECKING":
-        return False
-    text = ast.unparse(test)
-    return _KNOWN.get(text, _version_truth(test))
-
-
-def _joined(values: list[bool | None], *, is_and: bool) -> bool | None:
-    decisive = not is_and
-    if decisive in values:
-        return decisive
-    return None if None in values else is_and
-
-
-def _version_truth(test: ast.expr) -> bool | None:
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return None
-    left = ast.unparse(test.left)
-    if not left.startswith("sys.version_info"):
-        return None
-    try:
-        wanted = ast.literal_eval(test.comparators[0])
-    except (ValueError, SyntaxError):
-        return None
-    major = wanted[0] if isinstance(wanted, tuple) and wanted else wanted
-    is_old = major in {2} or (isinstance(wanted, tuple) and wanted[:2] <= (3, 0))
-    if not is_old:
-        return None
-    if isinstance(test.ops[0], ast.Gt | ast.GtE):
-        return True
-    return False if isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Eq) else None
-
-
-_WHERE = {"sys.platform": "linux", "platform": "linux", "os.name": "posix"}
-_KNOWN = {
-    "sys.platform.startswith('linux')": True,
-    "sys.platform.startswith('win')": False,
-    "sys.platform.startswith('darwin')": False,
-    "platform.system() == 'Linux'": True,
-    "platform.system() == 'Windows'": False,
-    "platform.system() == 'Darwin'": False,
-    "__name__ == '__main__'": False,
-    **{f"{name} == '{it}'": True for name, it in _WHERE.items()},
-    **{f"{name} != '{it}'": False for name, it in _WHERE.items()},
-    **{
-        f"{name} {op} '{other}'": op == "!="
-        for name in _WHERE
-        for op in ("==", "!=")
-        for other in ("win32", "darwin", "nt", "cygwin", "java")
-    },
-}

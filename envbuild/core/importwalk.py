@@ -122,7 +122,8 @@ class ImportWalk:
 
     def _files(self, parts: list[str], folders: tuple[str, ...]) -> list[str]:
         """Return the files that the import of a dotted name runs, the outer ones first."""
-        for folder in folders:
+        for start in folders:
+            folder = start
             found: list[str] = []
             for name in parts:
                 modules = list(self._modules(folder, name))

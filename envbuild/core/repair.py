@@ -82,8 +82,19 @@ def _variable_steps(wish: Wish) -> Iterator[RepairStep]:
 
 
 def _manual_steps(wish: Wish) -> Iterator[RepairStep]:
+    for text in _joined(wish.commands):
+        yield RepairStep(reason="on the system", text=text)
     for text in wish.manual:
         yield RepairStep(reason="by hand", text=in_words(text))
+
+
+def _joined(commands: Iterable[str]) -> Iterator[str]:
+    """Make one command of those that install packages of the system alike."""
+    packages: dict[str, dict[str, None]] = {}
+    for text in commands:
+        command, yes, names = text.partition(" -y ")
+        packages.setdefault(command + yes, {}).update(dict.fromkeys(names.split()))
+    return (f"{command}{' '.join(sorted(names))}" for command, names in packages.items())
 
 
 def _as_text(step: RepairStep) -> RepairStep:

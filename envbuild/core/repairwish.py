@@ -41,6 +41,7 @@ class Wish:
     relocks: tuple[str, ...] = ()
     variables: tuple[Unset | Export, ...] = ()
     manual: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     codes: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def codes_of(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -70,6 +71,7 @@ def wish_of(
         relocks=tuple(gathered.relocks),
         variables=tuple(gathered.variables.values()),
         manual=tuple(gathered.manual),
+        commands=tuple(gathered.commands),
         codes=tuple((name, tuple(codes)) for name, codes in sorted(gathered.codes.items())),
     )
 
@@ -99,6 +101,7 @@ class _Gathered:
         self.relocks: dict[str, None] = {}
         self.variables: dict[str, Unset | Export] = {}
         self.manual: dict[str, None] = {}
+        self.commands: dict[str, None] = {}
         self.codes: dict[str, dict[str, None]] = {}
 
     def add(self, finding: Finding) -> None:
@@ -141,7 +144,7 @@ class _Gathered:
         if isinstance(fix, Relock):
             self.relocks[fix.reason] = None
         elif isinstance(fix, Manual):
-            self.manual[fix.text] = None
+            (self.commands if fix.is_command else self.manual)[fix.text] = None
         else:
             self.variables.setdefault(fix.variable, fix)
 

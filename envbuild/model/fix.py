@@ -59,9 +59,13 @@ class Export:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manual:
-    """What no command of envbuild can do; ``text`` is the sentence, or the command to type."""
+    """What no command of envbuild can do; ``text`` is the sentence, or the command to type.
+
+    ``is_command`` is True where a shell takes it as it is.
+    """
 
     text: str
+    is_command: bool = False
 
 
 if TYPE_CHECKING:

@@ -45,6 +45,8 @@ class Host:
     ``compat_driver`` is the version of the libcuda that a toolkit's ``compat`` folder brings.
     ``unknown_gpus`` are names that mean no known GPU. ``compilers`` come in the order of PATH,
     those that CC, CXX and CUDAHOSTCXX name first. ``cores`` is what this process may use.
+    ``system`` are the names of its distribution, the nearest first (``ubuntu``, ``debian``), and
+    ``system_version`` is the version of that.
     """
 
     machine: str = "x86_64"
@@ -64,6 +66,8 @@ class Host:
     unknown_gpus: tuple[str, ...] = ()
     swap_bytes: int | None = None
     shm_bytes: int | None = None
+    system: tuple[str, ...] = ()
+    system_version: str = ""
 
     def variable(self, name: str) -> str | None:
         """Return an environment variable, or None where it is unset or empty."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.core.drivertext import SmiText, parse_nvidia_smi, parse_tegra_release
 from envbuild.core.limitstext import MemoryText, parse_meminfo
+from envbuild.core.osrelease import parse_os_release
 from envbuild.core.redact import redact_text
 from envbuild.model.host import Host
 from envbuild.world.limits import memory_limit, usable_cores
@@ -100,6 +101,7 @@ def read_host(
     toolkits = read_toolkits(root=folder, environ=environ, installed=installed)
     memory = MemoryText() if folder.is_image else parse_meminfo(folder.text("/proc/meminfo") or "")
     prefixes = conda_prefixes(environ, installed)
+    system, version = read_system(folder)
     return Host(
         machine=machine,
         glibc=read_glibc(machine, root=folder),
@@ -118,7 +120,18 @@ def read_host(
         unknown_gpus=unknown,
         swap_bytes=memory.swap,
         shm_bytes=None if folder.is_image else _shm_bytes(),
+        system=system,
+        system_version=version,
     )
+
+
+def read_system(root: Root) -> tuple[tuple[str, ...], str]:
+    """Return the names of a root's distribution, and its version."""
+    for path in ("/etc/os-release", "/usr/lib/os-release"):
+        text = root.text(path)
+        if text is not None:
+            return parse_os_release(text)
+    return (), ""
 
 
 def _gpus(names: tuple[str, ...]) -> tuple[tuple[Gpu, ...], tuple[str, ...]]:
