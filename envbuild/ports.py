@@ -232,6 +232,10 @@ class Installer(Protocol):
         """
         ...
 
+    def glibc(self) -> str | None:
+        """Return the version of the machine's glibc, None under another C library."""
+        ...
+
     def held(self) -> AbstractContextManager[bool]:
         """Keep other runs away; give whether the run before was broken off."""
         ...

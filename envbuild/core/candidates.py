@@ -13,7 +13,7 @@ from envbuild.core.archs import Coverage, coverage, describe, own_code_only, too
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page, pytorch_page
 from envbuild.core.jetson import jetson_notes, jetson_reason
-from envbuild.core.targettable import oldest_driver
+from envbuild.core.targetversions import oldest_driver
 from envbuild.core.wanted import accepts, asked
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.cuda import CudaVersion

@@ -58,6 +58,9 @@ def _target(target: Target, lock: TargetLock) -> Iterator[str]:
         yield f"the lock is for Python {lock.python}, the target for {target.python}"
     if lock.platform != target.platform.value:
         yield f"the lock is for {lock.platform}, the target for {target.platform.value}"
+    if lock.glibc != target.glibc:
+        held, asked = (f"glibc {one}" if one else "any glibc" for one in (lock.glibc, target.glibc))
+        yield f"the lock is for {held}, the target for {asked}"
     if lock.base != target.base or (lock.frozen is None) == target.is_frozen:
         held = lock.base or ("an interpreter" if lock.frozen is not None else "no base")
         asked = target.base or ("an interpreter" if target.is_frozen else "no base")

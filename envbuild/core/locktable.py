@@ -23,6 +23,8 @@ def lock_table(lock: TargetLock) -> dict[str, Any]:
         "gpus": list(lock.gpus),
         "capabilities": list(lock.capabilities),
     }
+    if lock.glibc is not None:
+        table["glibc"] = lock.glibc
     if lock.cuda is not None:
         table["cuda"] = lock.cuda
     if lock.unhashed:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from envbuild.core.pylock import parse_pylock
-from envbuild.core.wheeltags import pythons, pythons_named
+from envbuild.core.wheeltags import fits, pythons, pythons_named
 from envbuild.model.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class MissingWheel:
 
     def sentence(self, target: Target) -> str:
         """Say what is missing and what is there."""
-        where = f"Python {target.python} on {target.platform.value}"
+        where = target.machines
         what = f"`{self.requirement}` has no wheel for {where} and no source distribution"
         if self.pythons:
             return f"{what}, it has wheels for Python {shown_pythons(self.pythons)}"
@@ -94,16 +94,18 @@ def compiled_instead(pylock: str, lock: TargetLock, target: Target) -> Iterator[
         here = [name for name in names if target.platform.machine in name]
         if package.name not in compiled or not here:
             continue
+        too_new = any(fits(name, replace(target, glibc=None)) for name in here)
+        wanted = f"glibc {target.glibc}" if too_new else f"Python {target.python}"
         yield Finding(
             code="EB105",
             severity=Severity.WARNING,
             subject=f"{package.name} {package.version}",
             message=(
-                f"{package.name} {package.version} has no wheel for Python {target.python},"
+                f"{package.name} {package.version} has no wheel for {wanted},"
                 " so its source distribution is compiled on install"
             ),
             evidence=tuple(here[:3]),
-            hint=_python_hint(here),
+            hint=None if too_new else _python_hint(here),
         )
 
 

@@ -84,6 +84,7 @@ def plan_for(
         variables=common_variables(aim) if lock.builds else (),
         steps=tuple(_steps(lock, project, target, aim, path=path, by_project=by_project)),
         base=lock.base,
+        glibc=lock.glibc,
     )
 
 

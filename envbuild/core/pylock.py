@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from packaging.markers import Marker
     from packaging.pylock import Package, PackageArchive, PackageSdist, PackageWheel
 
+    from envbuild.errors import EnvbuildError
     from envbuild.model.target import Target
 
 
@@ -130,16 +131,25 @@ def _exported(package: Package, target: Target) -> Pinned:
     if not artifacts and package.sdist is not None:
         artifacts = [_artifact(package.sdist)]
     if not artifacts:
-        raise WorldError(
-            f"`{package.name} {package.version}` has no file for Python {target.python} on "
-            f"{target.platform.value}, and no sdist"
-        )
+        raise _no_file(package, wheels, target)
     return Pinned(
         name=package.name,
         version=str(package.version),
         index=package.index or "",
         artifacts=tuple(sorted(artifacts, key=lambda artifact: artifact.filename)),
     )
+
+
+def _no_file(package: Package, wheels: list[Artifact], target: Target) -> EnvbuildError:
+    release = f"`{package.name} {package.version}`"
+    newer = [one.filename for one in wheels if fits(one.filename, replace(target, glibc=None))]
+    if newer:
+        return RefusedError(
+            f"{release} needs a newer glibc than {target.glibc}: it has {newer[0]}, and no sdist",
+            hint="set the target's `glibc` to that of its machines, or add"
+            f' `constraint-dependencies = ["{package.name}<{package.version}"]` to [tool.uv]',
+        )
+    return WorldError(f"{release} has no file for {target.machines}, and no sdist")
 
 
 def _artifact(part: PackageWheel | PackageSdist | PackageArchive) -> Artifact:
@@ -256,6 +266,7 @@ def _read_lock(lock: Pylock) -> TargetLock:
         cuda=table.get("cuda"),
         builds=read_builds(table),
         base=table.get("base"),
+        glibc=table.get("glibc"),
         frozen=read_frozen(table),
     )
 

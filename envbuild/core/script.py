@@ -102,6 +102,8 @@ def _body(source: ScriptSource) -> Iterator[str]:
     yield _part("install.sh")
     if compiles:
         yield from (_part("build.sh"), JOBS_FUNCTION, MEMORY_FUNCTIONS, _newest_gcc(source.lock))
+    if source.plan.glibc is not None:
+        yield _part("glibc.sh")
     yield from build_functions(source.plan)
     yield steps_function(source.plan, source.lock)
     yield _programs(source)

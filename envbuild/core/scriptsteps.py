@@ -35,7 +35,7 @@ def _call(*words: str) -> str:
 def build_functions(plan: InstallPlan) -> Iterator[str]:
     """Yield what `main` calls around the steps: sources and compilers before, checks after."""
     compiles = [step for step in plan.steps if isinstance(step, Compile)]
-    yield _function("prepare_builds", _prepare(compiles))
+    yield _function("prepare_builds", (*_require(plan), *_prepare(compiles)))
     paths = [step.build for step in compiles if step.build.path is not None]
     yield _function("local_sources", (_local(build) for build in paths))
     yield _function("check_builds", (_check(step) for step in compiles))
@@ -45,6 +45,11 @@ def build_functions(plan: InstallPlan) -> Iterator[str]:
         settings = sorted(names - set(BY_MACHINE))
         lines = (f"printf '%s\\n' \"{name}=${{{name}-}}\"" for name in settings)
         yield _function("build_environment", lines)
+
+
+def _require(plan: InstallPlan) -> Iterator[str]:
+    if plan.glibc is not None:
+        yield _call("require_glibc", plan.glibc)
 
 
 def _prepare(compiles: Iterable[Compile]) -> Iterator[str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from envbuild.core.fields import listed, nearest
 from envbuild.core.gpus import UnknownGpuError, known_gpu, parse_gpu
+from envbuild.core.targetversions import cuda_of, driver_of, glibc_of, torch_of
 from envbuild.model.target import Platform, Target
 
 if TYPE_CHECKING:
@@ -26,20 +25,16 @@ TARGET_KEYS = (
     "cuda",
     "torch",
     "driver",
+    "glibc",
     "extras",
     "groups",
     "base",
     "base-python",
 )
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-CPU = "cpu"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_CUDA_TAG = re.compile(r"cu(\d{2})(\d)")
-_CUDA_BARE = re.compile(r"(\d{1,2}(?:\.\d)?)(?:\.\d+|\.\*)?")
 _PYTHON_PATCH = re.compile(r"(3\.\d{1,2})\.\d+")
-_RELEASE_PREFIX = re.compile(r"\d+(?:\.\d+)?(?:\.\*)?")
-_DRIVER_BARE = re.compile(r"\d+(?:\.\d+){0,2}")
 _IMAGE = re.compile(
     r"[a-z0-9][A-Za-z0-9._-]*(?::\d+)?(?:/[A-Za-z0-9._-]+)*(?::[A-Za-z0-9._-]+)?(?:@sha256:[0-9a-f]{64})?"
 )
@@ -87,13 +82,14 @@ def _target(
     python = _python(fields)
     platform = _platform(fields)
     gpus = _gpus(fields, platform)
-    cuda = _cuda(fields, gpus)
-    torch = _torch(fields)
-    driver = _driver(fields)
+    cuda = cuda_of(fields, gpus)
+    torch = torch_of(fields)
+    driver = driver_of(fields)
     chosen_extras = _names(fields, "extras", extras, "extra")
     chosen_groups = _names(fields, "groups", groups, "dependency group")
     base = _base(fields)
     base_python = _base_python(fields)
+    glibc = glibc_of(fields)
     if python is None:
         return None
     return Target(
@@ -108,6 +104,7 @@ def _target(
         groups=chosen_groups,
         base=base,
         base_python=base_python,
+        glibc=glibc,
     )
 
 
@@ -177,54 +174,6 @@ def _check_arm(fields: Fields, index: int, gpu: Gpu, platform: Platform) -> None
         )
 
 
-def _cuda(fields: Fields, gpus: tuple[Gpu, ...]) -> SpecifierSet | None:
-    text = fields.text("cuda")
-    if text is None:
-        return None
-    if text.lower() == CPU:
-        if gpus:
-            fields.problem(
-                "cuda",
-                message="found `cpu`, which means the CPU build, together with `gpus`",
-                hint="remove either `cuda` or `gpus`",
-            )
-        return None
-    if tag := _CUDA_TAG.fullmatch(text.lower()):
-        return SpecifierSet(f"=={tag[1]}.{tag[2]}.*")
-    if bare := _CUDA_BARE.fullmatch(text):
-        return SpecifierSet(f"=={bare[1]}.*")
-    return _specifier(
-        fields, "cuda", text, wanted="one like `12.8`, `cu128`, `>=12.6,<13` or `cpu`"
-    )
-
-
-def _torch(fields: Fields) -> SpecifierSet | None:
-    text = fields.text("torch")
-    if text is None:
-        return None
-    if _RELEASE_PREFIX.fullmatch(text):
-        return SpecifierSet(f"=={text.removesuffix('.*')}.*")
-    try:
-        return SpecifierSet(f"=={Version(text)}")
-    except InvalidVersion:
-        return _specifier(fields, "torch", text, wanted="one like `2.7.*`, `2.7.0` or `>=2.6,<2.9`")
-
-
-def _driver(fields: Fields) -> SpecifierSet | None:
-    text = fields.text("driver")
-    if text is None:
-        return None
-    if _DRIVER_BARE.fullmatch(text):
-        return SpecifierSet(f">={text}")
-    driver = _specifier(fields, "driver", text, wanted="one like `>=570`")
-    if driver is not None and oldest_driver(driver) is None:
-        fields.problem(
-            "driver",
-            message=f"found `{text}`, which names no oldest driver, wanted one like `>=570`",
-        )
-    return driver
-
-
 def _base(fields: Fields) -> str | None:
     text = fields.text("base")
     if text is None or _IMAGE.fullmatch(text):
@@ -247,24 +196,6 @@ def _base_python(fields: Fields) -> str | None:
         hint='base-python = "/usr/bin/python3"',
     )
     return None
-
-
-def oldest_driver(driver: SpecifierSet | None) -> Version | None:
-    """Return the oldest driver that a specifier admits; None when it names no lower bound."""
-    bounds = [
-        Version(spec.version.removesuffix(".*"))
-        for spec in driver or ()
-        if spec.operator in (">=", ">", "==", "~=")
-    ]
-    return max(bounds, default=None)
-
-
-def _specifier(fields: Fields, key: str, text: str, *, wanted: str) -> SpecifierSet | None:
-    try:
-        return SpecifierSet(text)
-    except InvalidSpecifier:
-        fields.problem(key, message=f"found `{text}`, wanted a version specifier, {wanted}")
-        return None
 
 
 def _names(fields: Fields, key: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:

@@ -64,12 +64,12 @@ def _platform_fits(platform: str, machine: str, glibc: str | None) -> bool:
     match = _PLATFORM.fullmatch(platform)
     if platform == "any" or match is None or match["machine"] != machine:
         return platform == "any"
-    needed = glibc_of(match["glibc"] or "") or _OLD_GLIBC.get(match["old"] or "")
-    oldest = None if glibc is None else glibc_of(glibc)
+    needed = glibc_numbers(match["glibc"] or "") or _OLD_GLIBC.get(match["old"] or "")
+    oldest = None if glibc is None else glibc_numbers(glibc)
     return needed is None or oldest is None or needed <= oldest
 
 
-def glibc_of(text: str) -> tuple[int, int] | None:
+def glibc_numbers(text: str) -> tuple[int, int] | None:
     """Return ``2.35`` or ``2_35`` as numbers, for comparison; None where it is neither."""
     match = re.fullmatch(r"(\d{1,3})[._](\d{1,3})", text)
     return None if match is None else (int(match[1]), int(match[2]))
@@ -101,17 +101,6 @@ def _rank(filename: str, python: str, machine: str, glibc: str | None) -> Rank |
 def fits(filename: str, target: Target) -> bool:
     """Whether a wheel of this name can be installed on the target."""
     return rank(filename, target) is not None
-
-
-def fits_interpreter(filename: str, *, python: str, machine: str) -> bool:
-    """Whether a wheel of this name can be installed under ``3.11`` on ``x86_64``."""
-    return _rank(filename, python, machine) is not None
-
-
-def is_for_any_platform(filename: str) -> bool | None:
-    """Whether a wheel of this name is for every platform; None where the name says nothing."""
-    parsed = _parsed(filename)
-    return None if parsed is None else all(tag.platform == "any" for tag in parsed[1])
 
 
 def best(wheels: Iterable[WheelFile], target: Target) -> WheelFile | None:

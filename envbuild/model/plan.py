@@ -95,7 +95,8 @@ class InstallPlan:
     """How a target is installed.
 
     ``lock`` is the path of its pylock relative to the project, ``lock_sha256`` of that file's
-    bytes. ``base`` is an image or interpreter whose torch is kept, None otherwise.
+    bytes. ``base`` is an image or interpreter whose torch is kept, None otherwise. ``glibc`` is
+    the oldest that the machine may have, None for any.
     """
 
     target: str
@@ -107,3 +108,4 @@ class InstallPlan:
     variables: tuple[Variable, ...]
     steps: tuple[Step, ...]
     base: str | None = None
+    glibc: str | None = None

@@ -56,6 +56,12 @@ class Target:
     glibc: str | None = None
 
     @property
+    def machines(self) -> str:
+        """The machines as messages name them: ``Python 3.11 on linux-x86_64``."""
+        glibc = f" with glibc {self.glibc}" if self.glibc else ""
+        return f"Python {self.python} on {self.platform.value}{glibc}"
+
+    @property
     def is_frozen(self) -> bool:
         """Whether something is kept and locked around."""
         return self.base is not None or self.base_python is not None

@@ -115,7 +115,7 @@ def _nothing(context: Context) -> str:
     wanted = asked(context.wanted, "torch")
     limits += [f"`{wanted}`"] if wanted != "torch" else []
     within = f" within {' and '.join(limits)}" if limits else ""
-    what = f"torch has no wheel for Python {target.python} on {target.platform.value}{within}"
+    what = f"torch has no wheel for {target.machines}{within}"
     return f"{what}{_too_old(context)}"
 
 

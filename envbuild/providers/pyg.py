@@ -61,7 +61,7 @@ def _wheel(project: str, candidate: Candidate, context: Context) -> IndexPin | R
         newest = public_of(built[0].version)
         reason = f"PyG's page `torch-{page.key}` has {project} up to {newest}, not `{wanted}`"
         return Refusal(project=project, reason=reason, excludes=wanted)
-    where = f"Python {context.target.python} on {context.target.platform.value}"
+    where = context.target.machines
     reason = f"PyG's page `torch-{page.key}` has no {project} for {where}"
     return Refusal(project=project, reason=reason, excludes=wanted)
 

@@ -35,7 +35,7 @@ def extend(candidate: Candidate, context: Context) -> Extension | Refusal:
     pin = _from_index(candidate, context) or _from_pypi(candidate, context)
     if pin is not None:
         return Extension(pins=(pin,))
-    where = f"Python {context.target.python} on {context.target.platform.value}"
+    where = context.target.machines
     reason = f"no release of `{wanted}` is built for {candidate.label} and {where}"
     return Refusal(project=PROJECT, reason=reason, excludes=wanted)
 

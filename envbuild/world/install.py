@@ -13,6 +13,7 @@ from envbuild.model.installed import UNFINISHED
 from envbuild.world.environment import read_environment
 from envbuild.world.interrupts import scratch_folder
 from envbuild.world.mend import broken_names, remove_halves, remove_strays
+from envbuild.world.systemlibs import running_glibc
 from envbuild.world.uvcommand import UvCommand, changed_name, changes_in
 from envbuild.world.venv import VenvState, refuse_absent, show_base, venv_state
 from envbuild.world.wheelcache import key_of
@@ -52,6 +53,10 @@ class VenvInstaller:
         if base is not None:
             show_base(base, self._venv, python)
         return True
+
+    def glibc(self) -> str | None:
+        """Return the version of the machine's glibc; see `envbuild.ports.Installer`."""
+        return running_glibc()
 
     @contextmanager
     def held(self) -> Iterator[bool]:

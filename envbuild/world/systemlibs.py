@@ -41,7 +41,7 @@ def system_folders(machine: str) -> tuple[str, ...]:
 def read_glibc(machine: str, *, root: Root) -> str | None:
     """Return the version of a root's glibc, None under another C library."""
     if not root.is_image:
-        return glibc_of_confstr(_confstr())
+        return running_glibc()
     for folder in system_folders(machine):
         path = f"{folder}/libc.so.6"
         try:
@@ -54,9 +54,10 @@ def read_glibc(machine: str, *, root: Root) -> str | None:
     return None
 
 
-def _confstr() -> str | None:
+def running_glibc() -> str | None:
+    """Return the version of the glibc of this process, None under another C library."""
     try:
-        return os.confstr("CS_GNU_LIBC_VERSION")
+        return glibc_of_confstr(os.confstr("CS_GNU_LIBC_VERSION"))
     except (OSError, ValueError):
         return None
 
