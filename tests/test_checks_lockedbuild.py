@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from checkvalues import FACTS, SITE, dist, env, found, one
+from checkvalues import SITE, dist, env, found, one
 from index import CP311, LocalIndex, local_wheel
-from lockworld import UV
+from uvplace import Place
 
 from envbuild.checks.layers import RULES
 from envbuild.checks.lockedbuild import another_build
@@ -18,8 +17,6 @@ from envbuild.model.finding import Severity
 from envbuild.model.fix import Reinstall
 from envbuild.model.installed import RecordEntry, TorchText
 from envbuild.model.layers import Layers, LockedVersion, LockFile, Taken
-from envbuild.world.environment import read_environment
-from envbuild.world.layers import read_layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 
     from index import LocalWheel
 
-    from envbuild.model.finding import Finding
     from envbuild.model.installed import Distribution
 
 GOOD, BAD = "a" * 64, "b" * 64
@@ -252,41 +248,6 @@ def test_a_mirrors_torch_is_not_compared_with_pypis() -> None:
 # real packages: uv, an index of this machine, other bytes under one version
 
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """A folder with a project, and uv in it."""
-
-    folder: Path
-    index: LocalIndex
-
-    def uv(self, *words: str) -> None:
-        place = ("--directory", str(self.folder), "--no-config")
-        index = () if "--no-index" in words else ("--default-index", self.index.urls.pypi)
-        cache = ("--cache-dir", str(self.folder / "cache"))
-        done = subprocess.run(
-            [UV, *words, *place, *cache, *index], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-
-    def project(self, *more: str) -> None:
-        text = (
-            '[project]\nname = "p"\nversion = "0"\nrequires-python = "==3.11.*"\n'
-            'dependencies = ["demo"]\n[tool.uv]\npackage = false\n'
-        )
-        (self.folder / "pyproject.toml").write_text(text + "\n".join(more), "utf-8")
-
-    def wheel(self, wheel: LocalWheel) -> str:
-        path = self.folder / "w" / wheel.filename
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(wheel.data)
-        return str(path)
-
-    def judged(self) -> list[Finding]:
-        installed = read_environment(str(self.folder / ".venv"), environ={})
-        layers = read_layers(installed)
-        return [finding for rule in RULES for finding in found(rule, installed, layers, FACTS)]
-
-
 @pytest.fixture(name="place")
 def a_place(tmp_path: Path) -> Iterator[Place]:
     with LocalIndex() as index:
@@ -298,6 +259,7 @@ def noise(size: int) -> bytes:
     return Random(1).randbytes(size)  # noqa: S311
 
 
+DEMO = 'dependencies = ["demo"]'
 LARGE = local_wheel("demo", "1.0", CP311, files={"demo/_C.so": noise(3 << 20)})
 SMALL = local_wheel("demo", "1.0", CP311, files={"demo/_C.so": b"\x7fELF"})
 HOLLOW = local_wheel("demo", "1.0", files={"demo/__init__.py": b"from demo import _C\n"})
@@ -306,34 +268,34 @@ HOLLOW = local_wheel("demo", "1.0", files={"demo/__init__.py": b"from demo impor
 @pytest.mark.parametrize("wheel", [LARGE, SMALL])
 def test_what_uv_sync_installs_is_silent(place: Place, wheel: LocalWheel) -> None:
     place.index.add_pypi(wheel)
-    place.project()
+    place.project(DEMO)
     place.uv("sync", "--python", "3.11")
-    assert place.judged() == []
+    assert place.judged(RULES) == []
 
 
 @pytest.mark.parametrize("wheel", [SMALL, HOLLOW])
 def test_other_bytes_of_an_index_under_the_locked_version(place: Place, wheel: LocalWheel) -> None:
     place.index.add_pypi(LARGE)
-    place.project()
+    place.project(DEMO)
     place.uv("sync", "--python", "3.11")
     path = place.wheel(wheel)
     place.uv(
         "pip", "install", "--reinstall", "--no-index", "--find-links", str(path).rpartition("/")[0],
         "demo==1.0",
     )  # fmt: skip
-    (finding,) = place.judged()
+    (finding,) = place.judged(RULES)
     assert finding.code == "EB508"
     assert finding.subject == "demo 1.0"
     place.uv("sync", "--reinstall-package", "demo")
-    assert place.judged() == []
+    assert place.judged(RULES) == []
 
 
 def test_a_wheel_by_its_path_in_a_managed_project_is_a_note(place: Place) -> None:
     place.index.add_pypi(LARGE)
-    place.project()
+    place.project(DEMO)
     place.uv("sync", "--python", "3.11")
     place.uv("pip", "install", "--reinstall", place.wheel(LARGE))
-    (finding,) = place.judged()
+    (finding,) = place.judged(RULES)
     assert (finding.code, finding.severity) == ("EB508", Severity.NOTE)
 
 
@@ -346,9 +308,9 @@ def test_a_locked_path_and_a_flat_index_are_silent(place: Place) -> None:
             '[[tool.uv.index]]\nname = "flat"\nurl = "./w"\nformat = "flat"'
         ),
     ):
-        place.project(source)
+        place.project(DEMO, source)
         place.uv("sync", "--python", "3.11")
-        assert place.judged() == []
+        assert place.judged(RULES) == []
 
 
 def test_the_site_of_these_tests_is_the_environments() -> None:

@@ -35,8 +35,9 @@ def drift(installed: Installed, layers: Layers) -> Iterator[Finding]:
     **What it finds.** Packages of another version than uv.lock's where uv manages the project,
     else than those of the target's pylock or requirements file that fits this Python. torch and
     what must match its build come first and are an error; others are a warning. Local versions
-    count as they are written; a version that the lock holds for an extra is a warning with that
-    extra's flag; packages of the lock that are not installed are a note.
+    count as they are written; a version that the lock holds for an extra is a warning with its
+    flag, as is torch in another version than an extra, a group or a member of the workspace
+    holds. Pins without hashes are a warning. Packages that are not installed are a note.
 
     **Why it matters.** The next `uv run` silently puts the lock's torch back. Under the other
     layer nothing does, and the environment is not the one that was tested.
@@ -60,7 +61,9 @@ def drift(installed: Installed, layers: Layers) -> Iterator[Finding]:
         yield _changed(lock, others, [], installed, layers)
     if optional and is_synced(layers):
         yield _optional(lock, _torch_first(optional))
-    if found.absent and found.extra and not certain:
+    if found.asked and is_synced(layers):
+        yield _asked(lock, _torch_first(list(found.asked)))
+    if found.absent and found.extra and not certain and lock.hashed:
         yield _absent(lock, tuple(one.name for one in found.absent))
 
 
@@ -76,7 +79,7 @@ def _changed(
     layers: Layers,
 ) -> Finding:
     leading = first[0]
-    grave = is_coupled(leading.one.name)
+    grave = is_coupled(leading.one.name) and lock.hashed
     rest = len(first) + len(others) - 1
     also = f", and {counted(rest, 'more package')}" if rest else ""
     if is_synced(layers):
@@ -115,7 +118,8 @@ def _line(change: Change, installed: Installed) -> str:
 def _hint(lock: LockFile, layers: Layers) -> str:
     if is_synced(layers):
         return "lock what is meant and run `uv sync`; until then `UV_NO_SYNC=1` keeps what is there"
-    return f"install the set of {lock.path} again: `uv pip sync {lock.path}`"
+    command = "uv pip sync" if lock.hashed else "uv pip install -r"
+    return f"install the set of {lock.path} again: `{command} {lock.path}`"
 
 
 def _fixes(lock: LockFile, changes: list[Change], layers: Layers) -> tuple[Fix, ...]:
@@ -123,7 +127,7 @@ def _fixes(lock: LockFile, changes: list[Change], layers: Layers) -> tuple[Fix, 
     if is_synced(layers):
         how = "envbuild lock && uv sync" if layers.uses_envbuild else "uv lock && uv sync"
         return (Manual(text=f"{how}, with the versions that are meant in pyproject.toml"),)
-    if lock.target:
+    if lock.target and lock.hashed:
         return (Manual(text=f"uv pip sync {lock.path}"),)
     pins = tuple(f"{one.one.name}=={one.locked.version}" for one in changes)
     return (Install(requirements=pins),)
@@ -141,6 +145,25 @@ def _optional(lock: LockFile, changes: list[Change]) -> Finding:
         ),
         evidence=tuple(f"{one.one.label} -> {one.locked.version}" for one in changes[:_MOST]),
         hint=f"always say {first.flag}, or set UV_NO_SYNC=1",
+        brings=(f"lock:{lock.path}",),
+    )
+
+
+def _asked(lock: LockFile, changes: list[Change]) -> Finding:
+    first = changes[0]
+    also = f", and {counted(len(changes) - 1, 'more package')}" if len(changes) > 1 else ""
+    return Finding(
+        code="EB501",
+        severity=Severity.WARNING if is_coupled(first.one.name) else Severity.NOTE,
+        subject=first.one.label,
+        message=(
+            f"`uv run {first.flag}` will replace {first.one.label} by {first.locked.version}{also}"
+        ),
+        evidence=(
+            *shortened((f"{o.one.label} -> {o.locked.version}" for o in changes), most=_MOST),
+            lock.path,
+        ),
+        hint="lock what is meant; until then `UV_NO_SYNC=1` keeps what is there",
         brings=(f"lock:{lock.path}",),
     )
 

@@ -11,7 +11,7 @@ from envbuild.core.installedrequires import needs_of, visible
 from envbuild.core.wheeltags import local_of, public_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from envbuild.model.installed import Distribution, Installed
     from envbuild.model.layers import Layers, LockedVersion, LockFile
@@ -39,9 +39,14 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drift:
-    """Every difference: changed packages, those not installed, and those not in the lock."""
+    """Every difference: changed packages, those not installed, and those not in the lock.
+
+    ``asked`` are packages of extras, groups and members alone, in another version than theirs;
+    their flag asks for that one.
+    """
 
     changed: tuple[Change, ...] = ()
+    asked: tuple[Change, ...] = ()
     absent: tuple[LockedVersion, ...] = ()
     extra: tuple[Distribution, ...] = ()
 
@@ -97,11 +102,26 @@ def drift_from(lock: LockFile, installed: Installed) -> Drift:
     )
     return Drift(
         changed=changed,
+        asked=tuple(_asked(lock, present, without=set(wanted))),
         absent=tuple(
             versions[0] for name, versions in sorted(wanted.items()) if name not in present
         ),
         extra=tuple(one for name, one in sorted(present.items()) if name not in wanted),
     )
+
+
+def _asked(
+    lock: LockFile, present: Mapping[str, Distribution], *, without: set[str]
+) -> Iterator[Change]:
+    held: dict[str, list[tuple[str, LockedVersion]]] = {}
+    for flag, locked in lock.optional:
+        if locked.name not in without:
+            held.setdefault(locked.name, []).append((flag, locked))
+    for name, choices in sorted(held.items()):
+        one = present.get(name)
+        if one is None or one.editable or any(is_locked(one, locked) for _, locked in choices):
+            continue
+        yield Change(one=one, locked=choices[0][1], flag=choices[0][0])
 
 
 def _flag(one: Distribution, optional: Mapping[tuple[str, str], str]) -> str:
@@ -112,9 +132,11 @@ def is_locked(one: Distribution, locked: LockedVersion) -> bool:
     """Whether a distribution is the version that a lock names, local part included.
 
     An empty version in the lock (a checkout, an address) is not known and not guessed. A wheel
-    that was renamed after it was built has no local part in its metadata.
+    that was renamed after it was built has no local part in its metadata. A pin by hand admits
+    every local version, as it does for pip.
     """
-    if not locked.version or _same(one.version, locked.version):
+    version = public_of(one.version) if locked.any_local else one.version
+    if not locked.version or _same(version, locked.version):
         return True
     renamed = one.name in _RENAMED and not local_of(one.version)
     return renamed and _same(one.version, public_of(locked.version))

@@ -70,7 +70,7 @@ def from_elsewhere(lock: LockFile, installed: Installed) -> tuple[Distribution, 
 
 
 def _foreign(one: Distribution, locked: LockedVersion, installed: Installed) -> Foreign | None:
-    if not locked.version or locked.taken is Taken.OTHER:
+    if not locked.version or locked.taken is Taken.OTHER or locked.any_local:
         return None
     if one.origin is not None:
         proof = _by_origin(one, locked)

@@ -161,7 +161,10 @@ def read_requirements(path: str, text: str, environments: Environments) -> LockF
         hashes = tuple(_HASH.findall(line))
         name = canonicalize_name(requirement.name)
         taken = Taken.INDEX if requirement.url is None else Taken.ADDRESS
-        packages.append(LockedVersion(name=name, version=pin, sha256=hashes, taken=taken))
+        any_local = not hashes and "+" not in pin
+        packages.append(
+            LockedVersion(name=name, version=pin, sha256=hashes, taken=taken, any_local=any_local)
+        )
         unhashed += [] if hashes else [f"{name}=={pin}"]
     header = _HEADER.search(text)
     cuda = _CUDA.search(header["gpu"]) if header else None
@@ -171,6 +174,7 @@ def read_requirements(path: str, text: str, environments: Environments) -> LockF
         target=_target_of(path),
         incomplete=tuple(unhashed) if len(unhashed) < len(packages) else (),
         cuda=cuda[1] if cuda else "",
+        hashed=len(unhashed) < len(packages),
     )
     return _for_header(lock, header, environments) if packages else None
 

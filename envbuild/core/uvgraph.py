@@ -17,7 +17,7 @@ from envbuild.model.layers import LockedVersion, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import TypeAlias
+    from typing import TypeAlias, TypeGuard
 
     from envbuild.core.installedrequires import Environments
 
@@ -32,10 +32,14 @@ _LONGEST_MARKER = 20_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
-    """The extras and groups of the root that are asked for; ``flag`` is how on a command line."""
+    """The extras and groups of the root that are asked for; ``flag`` is how on a command line.
+
+    ``members`` are the other packages of the workspace.
+    """
 
     extras: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
     flag: str = ""
 
 
@@ -47,6 +51,7 @@ class UvGraph:
 
     def __init__(self, document: Table, environments: Environments) -> None:
         self._environments = environments
+        self._manifest = _table(document, "manifest")
         self._packages = [_package(entry) for entry in _tables(document, "package")]
         self._by_name: dict[str, list[Table]] = {}
         for package in self._packages:
@@ -77,17 +82,24 @@ class UvGraph:
         )
 
     def choices(self) -> Iterator[Asked]:
-        """Give each extra and each group of the root on its own."""
+        """Give each extra and each group of the root on its own, and the workspace as a whole."""
         root = self.root or {}
         for name in _keys(root, "optional-dependencies"):
             yield Asked(extras=(name,), flag=f"--extra {name}")
         for name in _keys(root, "dev-dependencies"):
             yield Asked(groups=(name,), flag=f"--group {name}")
+        members = self._manifest.get("members")
+        names = [one for one in members if one in self._by_name] if _is_names(members) else []
+        if len(names) > 1:
+            yield Asked(members=tuple(names), flag="--all-packages")
 
     def _walk(self, root: Table, asked: Asked) -> list[Table]:
         seen: set[tuple[int, str]] = set()
         found: dict[int, Table] = {}
         todo = [*self._of(root, "", asked)]
+        for member in asked.members:
+            for package in self._by_name[member]:
+                todo += self._of(package, "", asked)
         for extra in asked.extras:
             todo += self._of(root, extra, asked)
         for group in asked.groups:
@@ -212,6 +224,10 @@ def _tables(table: Table, key: str) -> list[Table]:
 def _table(table: Table, key: str) -> Table:
     found = table.get(key, {})
     return found if isinstance(found, dict) else {}
+
+
+def _is_names(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _keys(table: Table, key: str) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ class LockedVersion:
     ``sha256`` are those of its files; ``index`` is the address it comes from, empty if unknown.
     ``wheels`` pairs the names of its wheels with their bytes, where the lock says them; ``built``
     is True where it also has an sdist, so that what is installed may well have been built.
+    ``any_local`` is True for a pin without hashes that names no local version: each fits it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class LockedVersion:
     taken: Taken = Taken.OTHER
     wheels: tuple[tuple[str, int | None], ...] = ()
     built: bool = False
+    any_local: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +48,7 @@ class LockFile:
     ``fits`` is False where the lock is for another Python or platform. ``requires_python`` is a
     specifier, ``cuda`` is ``12.8``, both empty where the lock names none. ``optional`` are
     packages that an extra or a group which is no default adds, with the flag that asks for it
-    (``--extra cu128``).
+    (``--extra cu128``). ``hashed`` is False for pins without any hash, which are no whole lock.
     """
 
     path: str
@@ -57,6 +59,7 @@ class LockFile:
     requires_python: str = ""
     cuda: str = ""
     optional: tuple[tuple[str, LockedVersion], ...] = ()
+    hashed: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

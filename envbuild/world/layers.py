@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 _LIMIT = 64 << 20
 _MOST_FILES = 50
 _PYLOCK = re.compile(r"pylock(?:\.[^./]+)?\.toml")
-_REQUIREMENTS = re.compile(r"requirements\.[^./]+\.txt")
+_REQUIREMENTS = re.compile(r"requirements(?:[.-][^./]+)?\.txt")
 _LOCKFILES = "lockfiles"
+_MOST_STEPS = 5
+_WORKSPACE = re.compile(r"^\s*\[\s*tool\s*\.\s*uv\s*\.\s*workspace\s*\]", re.MULTILINE)
 _SIGNS = ("uv.lock", "pyproject.toml", "pylock.toml", _LOCKFILES)
 
 
@@ -32,7 +34,10 @@ def read_layers(installed: Installed, *, directory: str | None = None) -> Layers
     A path is absolute inside the environment's root. Without a project every field is empty.
     """
     root = Root(installed.root)
-    folder = root.inside(directory) if directory is not None else _project(installed, root=root)
+    if directory is not None:
+        folder: str | None = _of_workspace(root.inside(directory), root=root)
+    else:
+        folder = _project(installed, root=root)
     if folder is None:
         return Layers(directory="", owned=False)
     from envbuild.core.layerfiles import layers_of  # noqa: PLC0415 - reads every kind of lock
@@ -44,6 +49,17 @@ def read_layers(installed: Installed, *, directory: str | None = None) -> Layers
         environments=marker_environments(installed),
         owned=owned,
     )
+
+
+def _of_workspace(folder: str, *, root: Root) -> str:
+    """Return the folder of the workspace that a project without a lock of its own belongs to."""
+    above = folder
+    for _ in range(_MOST_STEPS):
+        if root.is_file(posixpath.join(above, "uv.lock")):
+            text = root.text(posixpath.join(above, "pyproject.toml")) or ""
+            return above if above == folder or _WORKSPACE.search(text) else folder
+        above = posixpath.dirname(above)
+    return folder
 
 
 def _project(installed: Installed, *, root: Root) -> str | None:
