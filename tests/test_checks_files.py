@@ -158,6 +158,14 @@ def test_what_images_leave_out_is_not_missed(made: MadeEnv) -> None:
     assert found(missing_files, made.read(), made.ownership()) == []
 
 
+def test_an_empty_marker_that_went_with_another_package_is_not_missed(made: MadeEnv) -> None:
+    """`uv pip uninstall nvidia-cublas-cu12` takes the marker that all of them record."""
+    for name in ("nvidia-cublas-cu12", "nvidia-curand-cu12"):
+        made.install(name, "12.8", files={"nvidia/__init__.py": "", f"nvidia/{name}.so": b"x"})
+    made.uninstall("nvidia-cublas-cu12", "12.8")
+    assert found(missing_files, made.read(), made.ownership()) == []
+
+
 def test_missing_data_is_a_note(made: MadeEnv) -> None:
     made.install("model", "1.0", files={"model/__init__.py": "", "model/weights.json": "{}"})
     made.remove("model/weights.json")

@@ -420,6 +420,27 @@ def test_a_missing_library_of_torch_is_an_error_that_explains_the_loader() -> No
     assert finding.fixes == (Install(requirements=("nvidia-nvshmem-cu12==3.3.20",)),)
 
 
+def test_what_others_miss_of_the_same_library_follows_from_it() -> None:
+    torch = dist("torch 2.8.0", requires=("nvidia-cublas-cu12==12.8.4.1",))
+    cudnn = dist("nvidia-cudnn-cu12 9.10.2.21", requires=("nvidia-cublas-cu12",))
+    findings = found(unmet_requirements, env(torch, cudnn, torch="2.8.0+cu128"))
+    (problem,) = sort_findings(findings).problems
+    assert problem.cause.subject == "torch 2.8.0"
+    assert [one_.subject for one_ in problem.explains] == ["nvidia-cudnn-cu12 9.10.2.21"]
+
+
+@pytest.mark.parametrize("package", ["triton==3.4.0", "nvidia-cudnn-cu12==9.10.2.21"])
+def test_another_version_than_torch_pins_is_put_back(package: str) -> None:
+    name = package.partition("==")[0]
+    torch = dist("torch 2.8.0", requires=(package,))
+    finding = one(unmet_requirements, env(torch, dist(f"{name} 3.3.1"), torch="2.8.0+cu128"))
+    assert finding.severity is Severity.WARNING
+    assert finding.fixes == (Install(requirements=(package,)),)
+    assert ("cuDNN version incompatibility" in (finding.hint or "")) is ("cudnn" in package)
+    newer = one(unmet_requirements, env(torch, dist(f"{name} 10.1"), torch="2.8.0+cu128"))
+    assert "cuDNN" not in (newer.hint or "")
+
+
 def test_a_wrong_version_is_a_consequence_of_what_is_wrong_with_either() -> None:
     torch, vision = dist("torch 2.11.0"), dist("torchvision 0.22.0", requires=("torch==2.7.0",))
     finding = one(unmet_requirements, env(torch, vision, torch="2.11.0+cu130"))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from envbuild.checks.sharedfiles import Overlap
     from envbuild.core.installedrequires import Need
     from envbuild.model.fix import Fix
-    from envbuild.model.installed import Distribution, SharedPath
+    from envbuild.model.installed import Distribution, RecordEntry, SharedPath
 
 _TWIN = re.compile(r"^(nvidia-.*)-cu(11|12|13)$")
 _MOST = 4
@@ -165,7 +165,8 @@ def missing_files(installed: Installed, ownership: Ownership, facts: Facts) -> I
 
     **What it finds.** Shared objects and Python modules that RECORD names and that are gone, one
     finding for each distribution, with the removed package that explains it. Data files are a
-    note. Scripts, tests, documents, headers and type stubs do not count: images leave them out.
+    note. Scripts, tests, documents, headers and type stubs do not count: images leave them out;
+    nor do empty markers of packages that several have, as `nvidia/__init__.py`.
 
     **Why it matters.** Metadata says that all is well: `uv pip check`, `uv sync --check` and a
     second install change nothing, and the import fails.
@@ -182,7 +183,12 @@ def missing_files(installed: Installed, ownership: Ownership, facts: Facts) -> I
         if one is None or one.editable or is_packaged(one):
             continue
         code = tuple(path for path in paths if is_code(path))
-        other = tuple(path for path in paths if not path.startswith("/") and not _is_quiet(path))
+        empty = {entry.path for entry in one.record or () if _is_empty_marker(entry)}
+        other = tuple(
+            path
+            for path in paths
+            if not path.startswith("/") and not _is_quiet(path) and path not in empty
+        )
         if code:
             yield _missing(one, code, _remover(one, code, names, facts))
         elif other:
@@ -193,6 +199,11 @@ def _is_quiet(path: str) -> bool:
     parts = path.split("/")
     apart = {"test", "tests", "testing", "doc", "docs", "examples", "include", "man"}
     return bool(apart & set(parts[:-1])) or _QUIET.search(path) is not None
+
+
+def _is_empty_marker(entry: RecordEntry) -> bool:
+    """Whether a file only marks a package, which is one without it (`nvidia/__init__.py`)."""
+    return entry.size == 0 and posixpath.basename(entry.path) == "__init__.py"
 
 
 def _remover(

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from packaging.version import InvalidVersion, Version
+
 from envbuild.checks.owners import counted, shortened
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import table
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Distribution
 
 _MOST = 8
+_PINNED = ("nvidia-", "triton", "pytorch-triton")
+_OLD_CUDNN = (
+    "`cuDNN version incompatibility` on the first use, where torch was compiled with a newer minor"
+    " release"
+)
 _HINT = "install the version asked for, or the release of the one who asks that fits"
 
 
@@ -74,22 +81,39 @@ def _unmet(needs: list[Need], present: dict[str, Distribution]) -> Finding:
         subject=by.label,
         message=_message(needs, missing, present),
         evidence=shortened((_line(need, present) for need in needs), most=_MOST),
-        hint=None if len(missing) == len(needs) else _HINT,
+        hint=None if len(missing) == len(needs) else _hint(needs, present),
         fixes=_fixes(needs, missing),
         because=(f"dist:{by.name}", *(f"dist:{name}" for name in names)),
         brings=(
             *(f"library:{library}" for library in libraries),
-            *((f"import:{by.name}",) if fatal else ()),
+            *((f"import:{by.name}", *(f"dist:{one.name}" for one in missing)) if fatal else ()),
         ),
     )
 
 
+def _hint(needs: list[Need], present: dict[str, Distribution]) -> str:
+    """Say what becomes of an older cuDNN under torch (pytorch:torch/backends/cudnn/__init__.py)."""
+    cudnn = [n for n in needs if n.by.name == "torch" and n.name.startswith("nvidia-cudnn-")]
+    for need in cudnn:
+        pins = (one.version for one in need.requirement.specifier if one.operator == "==")
+        if need.name in present and any(_is_older(present[need.name].version, pin) for pin in pins):
+            return _OLD_CUDNN
+    return _HINT
+
+
+def _is_older(version: str, pin: str) -> bool:
+    try:
+        return Version(version) < Version(pin)
+    except InvalidVersion:
+        return False
+
+
 def _fixes(needs: list[Need], missing: list[Need]) -> tuple[Fix, ...]:
-    """Install what is missing, and the libraries that torch pins.
+    """Install what is missing, and the libraries and the triton that torch pins.
 
     Of two packages of which one wants another version of the other either may be the wrong one.
     """
-    pinned = [n for n in needs if n.by.name == "torch" and n.name.startswith("nvidia-")]
+    pinned = [n for n in needs if n.by.name == "torch" and n.name.startswith(_PINNED)]
     wanted = dict.fromkeys(_wanted(need) for need in (*missing, *pinned))
     return (Install(requirements=tuple(wanted)),) if wanted else ()
 
