@@ -151,6 +151,8 @@ class Evidence:
             return ("", ())
         from envbuild.core.repairlock import chosen_lock  # noqa: PLC0415 - rarely needed
 
-        lock = chosen_lock(self.get(Layers), self.installed)
-        name = lock.target if lock else ""
+        layers = self.get(Layers)
+        lock = chosen_lock(layers, self.installed)
+        own = layers.default_target if layers and lock is layers.uv_lock else ""
+        name = (lock.target or own) if lock else ""
         return next((one for one in targets if one[0] == name), ("", ()))

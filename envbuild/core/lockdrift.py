@@ -65,16 +65,17 @@ def lock_for(layers: Layers, installed: Installed) -> LockFile | None:
     """
     if layers.managed and layers.owned and layers.uv_lock is not None:
         return layers.uv_lock
-    names = {one.name for one in installed.distributions}
     for files in (layers.pylocks, layers.requirements):
-        fitting = [one for one in files if one.fits and _is_about(one, names)]
+        fitting = [one for one in files if one.fits and is_about(one, installed)]
         if fitting:
             return min(fitting, key=lambda one: (_distance(one, installed), one.path))
     uv_lock = layers.uv_lock if layers.managed else None
-    return uv_lock if uv_lock is not None and _is_about(uv_lock, names) else None
+    return uv_lock if uv_lock is not None and is_about(uv_lock, installed) else None
 
 
-def _is_about(lock: LockFile, names: set[str]) -> bool:
+def is_about(lock: LockFile, installed: Installed) -> bool:
+    """Whether half of what a lock holds is installed, in whatever version."""
+    names = {one.name for one in installed.distributions}
     present = sum(one.name in names for one in lock.packages)
     return bool(lock.packages) and present * 2 >= len(lock.packages)
 

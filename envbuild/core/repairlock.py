@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion
 
+from envbuild.core.lockdrift import is_about, lock_for
 from envbuild.core.repairpip import (
     in_words,
     install_steps,
@@ -32,22 +33,18 @@ _NAMED = 4
 
 
 def chosen_lock(layers: Layers | None, installed: Installed) -> LockFile | None:
-    """Return the lock that an environment was installed from, or None.
+    """Return the lock that an environment is mended through, or None.
 
-    In the `.venv` of a managed project that is uv.lock; elsewhere the lock most of which is
-    installed, if that is at least half of it.
+    It is the one that the environment follows, where that is a whole set: pins by hand are none.
+    An environment in another place than uv's own must hold half of it.
     """
     if layers is None or installed.kind is EnvironmentKind.CONDA:
         return None
-    uv_lock = layers.uv_lock if layers.managed else None
-    if uv_lock is not None and installed.prefix == f"{layers.directory.rstrip('/')}/.venv":
-        return uv_lock
-    versions = {one.name: one.version for one in installed.distributions}
-    locks = (uv_lock, *layers.pylocks)
-    candidates = [lock for lock in locks if lock is not None and lock.packages and lock.fits]
-    shares = [_share(lock, versions) for lock in candidates]
-    best = max(shares, default=0.0)
-    return candidates[shares.index(best)] if best >= 1 / 2 else None
+    lock = lock_for(layers, installed)
+    if lock is None or not lock.hashed or (lock in layers.requirements and not lock.target):
+        return None
+    is_uvs = installed.prefix == f"{layers.directory.rstrip('/')}/.venv"
+    return lock if is_uvs or is_about(lock, installed) else None
 
 
 def steps_through_lock(
@@ -110,11 +107,6 @@ def _held(lock: LockFile, installed: Installed) -> dict[str, str]:
     flags = _flags(lock, installed)
     more = (one for flag, one in lock.optional if flag in flags)
     return {one.name: one.version for one in (*lock.packages, *more)}
-
-
-def _share(lock: LockFile, versions: dict[str, str]) -> float:
-    same = sum(versions.get(one.name) == one.version for one in lock.packages)
-    return same / len(lock.packages)
 
 
 def _others(
