@@ -110,6 +110,20 @@ def catalog(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def symbols(session: nox.Session) -> None:
+    """Read anew since when NVIDIA's libraries export what: ``nox -s symbols -- [PACKAGE ...]``."""
+    session.install("--editable", ".")
+    session.run("python", "scripts/read_symbols.py", *session.posargs)
+
+
+@nox.session(default=False)
+def toolkits(session: nox.Session) -> None:
+    """Read anew which compilers and architectures each nvcc accepts, from its wheels."""
+    session.install("--editable", ".")
+    session.run("python", "scripts/read_toolkits.py", *session.posargs)
+
+
+@nox.session(default=False)
 def generated(session: nox.Session) -> None:
     """Write docs/checks.md anew from the rules."""
     session.install("--editable", ".")

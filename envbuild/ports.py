@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from envbuild.model.cuda import CudaVersion
-    from envbuild.model.facts import DeviceCode, Pairing, TorchBuild
+    from envbuild.model.facts import DeviceCode, Pairing, SymbolSpan, TorchBuild
     from envbuild.model.host import Host
     from envbuild.model.installed import Installed, Ownership
     from envbuild.model.layers import Layers
@@ -93,6 +93,13 @@ class Facts(Protocol):
 
     def nccl_versions(self, *, cuda_major: int) -> tuple[str, ...]:
         """Return every NCCL version that was examined, oldest first."""
+        ...
+
+    def symbol_span(self, symbol: str, *, library: str) -> SymbolSpan | None:
+        """Return between which releases a library (``libcudnn.so.9``) exports a symbol.
+
+        None where it is not known, or was there all the time.
+        """
         ...
 
     def shared_paths(self, a: str, b: str) -> tuple[str, ...]:

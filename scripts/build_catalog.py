@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 OUT = Path(__file__).parents[1] / "envbuild" / "catalog" / "data"
 _SHORT = 7
+_MADE_ELSEWHERE = {"libraries"}  # by read_symbols.py
 KINDS = ("flash-attn", "pyg", "pypi", "pytorch")
 
 
@@ -87,8 +88,9 @@ def render(value: Any, depth: int = 4) -> str:  # noqa: ANN401  (any JSON value)
 
 def write(files: dict[str, Any], out: Path) -> None:
     """Write every file, and remove those that are no longer made."""
+    kept = {*files, *_MADE_ELSEWHERE}
     for path in sorted(out.rglob("*.json")):
-        if path.relative_to(out).as_posix().removesuffix(".json") not in files and path.is_file():
+        if path.relative_to(out).as_posix().removesuffix(".json") not in kept and path.is_file():
             path.unlink()
     for name, value in sorted(files.items()):
         path = out / f"{name}.json"

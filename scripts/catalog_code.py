@@ -55,11 +55,30 @@ def _merged(objects: dict[str, Any], what: str) -> dict[str, Any]:
     """
     own = {path: found for path, found in objects.items() if ".libs/" not in path} or objects
     names = {name for found in own.values() for name in found.get(".nv_fatbin", {})}
+    isa = _versions(own.values())
     return {
         "sass": _capabilities(names, "sm"),
         "ptx": _capabilities(names, "compute"),
+        **({"isa": isa} if isa else {}),
         "source": f"read from {what}; {DATE}",
     }
+
+
+def _versions(objects: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Return the version of the PTX for each capability, the newest of all objects.
+
+    The facts name the versions of an object, not those of its capabilities.
+    """
+    found: dict[str, str] = {}
+    for one in objects:
+        newest = max(one.get("ptx_isa", ()), key=_number, default=None)
+        for capability in _capabilities(one.get(".nv_fatbin", {}), "compute") if newest else ():
+            found[capability] = max(found.get(capability, newest), newest, key=_number)
+    return dict(sorted(found.items()))
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _capabilities(names: Iterable[str], kind: str) -> list[str]:

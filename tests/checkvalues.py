@@ -124,12 +124,13 @@ def aim(*gpus: str) -> Aim:
     return Aim(capabilities=tuple(map(capability, gpus)), source="--gpu")
 
 
-def code(path: str, text: str) -> BinaryCode:
-    """Return the code of a file from ``sm_80 sm_90 compute_90``."""
+def code(path: str, text: str, *, isa: tuple[int, int] | None = None) -> BinaryCode:
+    """Return the code of a file from ``sm_80 sm_90 compute_90``; ``isa`` is that of its PTX."""
     names = text.split()
     found = DeviceCode(
         sass=tuple(capability(name) for name in names if name.startswith("sm")),
         ptx=tuple(capability(name) for name in names if name.startswith("compute")),
+        isa=tuple((capability(name), isa) for name in names if isa and name.startswith("compute")),
     )
     return BinaryCode(path=path if path.startswith("/") else at(path), code=found)
 

@@ -71,12 +71,14 @@ class Symbol:
         return cls(name, weak, version if at else None, not rest.startswith("@"), library or None)
 
 
-def fat_binary(*entries: tuple[int, int, int], payload: bytes = b"\0" * 24) -> bytes:
-    """Return a fat binary of entries (kind, capability, flags)."""
+def fat_binary(
+    *entries: tuple[int, int, int], payload: bytes = b"\0" * 24, isa: tuple[int, int] = (9, 0)
+) -> bytes:
+    """Return a fat binary of entries (kind, capability, flags); ``isa`` is the version of PTX."""
     body = b""
     for kind, arch, flags in entries:
         body += struct.pack("<HHIQ", kind, 0x101, 64, len(payload))
-        body += struct.pack("<IIHHIIIQQQ", 0, 0, 0, 9, arch, 0, 0, flags, 0, 0) + payload
+        body += struct.pack("<IIHHIIIQQQ", 0, 0, isa[1], isa[0], arch, 0, 0, flags, 0, 0) + payload
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
 
 

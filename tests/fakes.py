@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from envbuild.core.context import Context
-    from envbuild.model.facts import Pairing, TorchBuild
+    from envbuild.model.facts import Pairing, SymbolSpan, TorchBuild
     from envbuild.model.project import BuildSpec
     from envbuild.model.wheel import IndexPage, PageKind
 
@@ -126,6 +126,7 @@ class FakeFacts:
     pairs: tuple[Pairing, ...] = ()
     needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     nccl: dict[str, str] = field(default_factory=dict)
+    spans: dict[tuple[str, str], SymbolSpan] = field(default_factory=dict)
     shared: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     drivers: dict[int, str] = field(default_factory=dict)
     date: str = "2026-11-29"
@@ -156,6 +157,9 @@ class FakeFacts:
 
     def nccl_versions(self, *, cuda_major: int) -> tuple[str, ...]:
         return tuple(sorted(set(self.nccl.values()))) if cuda_major else ()
+
+    def symbol_span(self, symbol: str, *, library: str) -> SymbolSpan | None:
+        return self.spans.get((library, symbol))
 
     def shared_paths(self, a: str, b: str) -> tuple[str, ...]:
         return self.shared.get((a, b), self.shared.get((b, a), ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from checkvalues import (
@@ -28,6 +29,9 @@ from envbuild.model.cuda import CudaVersion
 from envbuild.model.finding import Severity
 from envbuild.model.fix import Export, Install, Manual
 from envbuild.model.links import BrokenBinary
+
+if TYPE_CHECKING:
+    from envbuild.model.host import Host
 
 PYPI_27 = "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"
 BLACKWELL = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
@@ -138,16 +142,48 @@ def test_spconv_of_an_older_cuda() -> None:
     assert "NVRTC 12.0" in finding.message
 
 
-def test_ptx_needs_a_driver_as_new_as_itself() -> None:
+@pytest.fixture
+def ptx_of_12_5() -> tuple[object, ...]:
     spconv, torch = dist("spconv-cu126 2.3.8", "spconv/core_cc.so"), dist("torch 2.8.0", TORCH_CUDA)
-    binaries = codes(code("spconv/core_cc.so", "sm_90 compute_90"))
-    facts = (env(torch, spconv, torch="2.8.0+cu128"), owned(torch, spconv), binaries, aim("12.0"))
-    old = one(jit_only, *facts, host(driver="535.183.01"))
-    assert old.severity is Severity.NOTE
-    assert (
-        "driver 535.183.01 is of CUDA 12.2: it cannot compile PTX of CUDA 12.8" in old.evidence[-1]
+    binaries = codes(code("spconv/core_cc.so", "sm_90 compute_90", isa=(8, 5)))
+    return env(torch, spconv, torch="2.8.0+cu128"), owned(torch, spconv), binaries, aim("12.0")
+
+
+def test_ptx_needs_a_driver_as_new_as_itself(ptx_of_12_5: tuple[object, ...]) -> None:
+    card = (gpu("RTX 5090", "12.0"),)
+    old = host(driver="550.54.15", gpus=card)
+    assert found(jit_only, *ptx_of_12_5, old) == []
+    finding = one(no_code, *ptx_of_12_5, old)
+    assert finding.severity is Severity.ERROR
+    assert finding.message == (
+        "spconv-cu126 2.3.8 has only PTX for sm_120, of CUDA 12.5, which driver 550.54.15"
+        " (CUDA 12.4) cannot compile"
     )
-    assert len(one(jit_only, *facts, host(driver="580.82")).evidence) == 1
+    assert finding.fixes == (
+        Manual(text="update the driver: driver 555.42.02 or newer compiles it"),
+    )
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        host(driver="570.124.06", gpus=(gpu("RTX 5090", "12.0"),)),
+        host(driver="550.54.15", gpus=(gpu("RTX 4090", "8.9"),)),  # not the GPU that is meant
+        host(driver="550.54.15", compat_driver="570.26", gpus=(gpu("RTX 5090", "12.0"),)),
+        host(driver="540.4.0", tegra="36.4", gpus=(gpu("Jetson", "12.0"),)),
+        host(driver="550.54.15", is_image=True, gpus=(gpu("RTX 5090", "12.0"),)),
+        host(gpus=(gpu("RTX 5090", "12.0"),)),
+    ],
+)
+def test_ptx_is_compiled_by_a_driver_of_its_cuda(
+    machine: Host, ptx_of_12_5: tuple[object, ...]
+) -> None:
+    assert found(no_code, *ptx_of_12_5, machine) == []
+    finding = one(jit_only, *ptx_of_12_5, machine)
+    assert finding.severity is Severity.NOTE
+    assert finding.evidence[-1] == (
+        "its PTX is of CUDA 12.5: a driver of that or newer compiles it (555.42.02)"
+    )
 
 
 def test_bitsandbytes_is_judged_by_the_library_it_opens() -> None:

@@ -73,6 +73,50 @@ def test_an_old_nccl_alone_is_replaced_by_the_pinned_one() -> None:
     assert "it needs NCCL 2.19.3 or later" in finding.message
 
 
+def test_an_old_nvjitlink_under_cusparse() -> None:
+    jitlink = "nvidia/nvjitlink/lib/libnvJitLink.so.12"
+    sparse = "nvidia/cusparse/lib/libcusparse.so.12"
+    torch = dist("torch 2.8.0", TORCH_CUDA, requires=("nvidia-nvjitlink-cu12==12.8.93",))
+    user = dist("nvidia-cusparse-cu12 12.5.8.93", sparse)
+    old = dist("nvidia-nvjitlink-cu12 12.1.105", jitlink)
+    names = ("__nvJitLinkCreate_12_8", "__nvJitLinkComplete_12_4", "__nvJitLinkUnheardOf")
+    links = Links(symbols=symbols(sparse, *names, provider=jitlink))
+    installed = env(torch, user, old, torch="2.8.0+cu128")
+    finding = one(missing_symbols, installed, owned(torch, user, old), links)
+    assert finding.message == (
+        "nvidia-cusparse-cu12 12.5.8.93 needs 3 symbols that `libnvJitLink.so.12` does not define,"
+        " the newest needs nvJitLink 12.8.61 or later; torch pins `nvidia-nvjitlink-cu12==12.8.93`"
+    )
+    assert finding.evidence[:3] == (
+        "__nvJitLinkCreate_12_8 (since nvJitLink 12.8.61)",
+        "__nvJitLinkComplete_12_4 (since nvJitLink 12.4.99)",
+        "__nvJitLinkUnheardOf",
+    )
+    assert finding.fixes == (Install(requirements=("nvidia-nvjitlink-cu12==12.8.93",)),)
+
+
+def test_a_toolkit_s_library_that_is_too_old_is_found_by_its_whole_name() -> None:
+    torch = dist("torch 2.8.0", TORCH_CUDA, requires=("nvidia-cusolver-cu12==11.7.3.90",))
+    theirs = "/usr/local/cuda-12.4/lib64/libcusolver.so.11.6.0.99"
+    links = Links(
+        symbols=symbols(TORCH_CUDA, "cusolverDnXsyevBatched", provider=theirs),
+        loaded=(loaded("libcusolver.so.11", theirs, "ld_library_path"),),
+    )
+    finding = one(missing_symbols, env(torch, torch="2.8.0+cu128"), owned(torch), links)
+    assert "it needs cuSOLVER 11.7.1.2 or later" in finding.message
+    assert finding.fixes == (Unset(variable="LD_LIBRARY_PATH"),)
+
+
+def test_a_symbol_that_a_newer_release_dropped() -> None:
+    library = "nvidia/cusolver/lib/libcusolver.so.11"
+    torch, newer = dist("torch 2.1.0", TORCH_CUDA), dist("nvidia-cusolver-cu12 11.7.5.82", library)
+    links = Links(symbols=symbols(TORCH_CUDA, "cusolverDnCgehd2", provider=library))
+    installed = env(torch, newer, torch="2.1.0+cu121")
+    finding = one(missing_symbols, installed, owned(torch, newer), links)
+    assert "`libcusolver.so.11` does not define, it went with cuSOLVER 11.6.0.99" in finding.message
+    assert finding.evidence[0] == "cusolverDnCgehd2 (gone in cuSOLVER 11.6.0.99)"
+
+
 def test_a_cu11_library_written_last_is_removed() -> None:
     torch = dist("torch 2.8.0", TORCH_CUDA, requires=("nvidia-nccl-cu12==2.27.3",))
     cu11, cu12 = dist("nvidia-nccl-cu11 2.14.3", NCCL), dist("nvidia-nccl-cu12 2.27.3", NCCL)

@@ -29,6 +29,16 @@ def test_machine_code_and_ptx() -> None:
     assert names(MANY) == (["sm_80", "sm_90a"], ["compute_90"])
 
 
+def test_the_newest_version_of_ptx_is_kept_for_each_capability() -> None:
+    section = fat_binary((PTX, 90, 0), isa=(8, 4)) + fat_binary((PTX, 90, 0), isa=(8, 5))
+    section += fat_binary((PTX, 120, ONLY_THIS), isa=(9, 0)) + fat_binary((PTX, 75, 0), isa=(0, 0))
+    code = device_code(Held(make_elf(sections={".nv_fatbin": section + fat_binary((SASS, 80, 0))})))
+    assert code is not None
+    found = {one.compute: version for one, version in code.isa}
+    assert found == {"compute_90": (8, 5), "compute_120a": (9, 0)}
+    assert [one.compute for one in code.ptx] == ["compute_75", "compute_90", "compute_120a"]
+
+
 def test_suffixes_come_from_the_flags_and_not_from_the_compression() -> None:
     section = fat_binary(
         (SASS, 100, FAMILY | ZSTD), (SASS, 103, ONLY_THIS | ZSTD), (SASS, 120, ZSTD), (PTX, 121, 0)

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import FakeFacts, candidate, code, cuda, linux, pinned, target, wheel
+from fakes import FakeFacts, candidate, capability, code, cuda, linux, pinned, target, wheel
 
 from envbuild.core.lockview import parse_local
 from envbuild.core.verify import refuses, verify
@@ -76,6 +76,7 @@ def findings(
     cuda: str | None = "12.8",
     builds: tuple[SourceBuild, ...] = (),
     coupled: frozenset[str] = frozenset(),
+    facts: FakeFacts = FACTS,
 ) -> tuple[Finding, ...]:
     lock = TargetLock(
         target="t",
@@ -85,7 +86,7 @@ def findings(
         cuda=cuda,
         builds=builds,
     )
-    return verify(stack, lock, where, FACTS, coupled=coupled)
+    return verify(stack, lock, where, facts, coupled=coupled)
 
 
 def found(code: str, *packages: Pinned, **options: object) -> list[tuple[str, str]]:
@@ -329,6 +330,26 @@ def test_eb402_jit_is_a_note_and_a_known_risk_a_warning() -> None:
     assert severity == "warning"
     assert message.endswith("it also bundles NVRTC 12.0, which knows no GPU newer than sm_90")
     assert found("EB402", TORCH, SPCONV) == []
+
+
+def test_eb401_ptx_that_the_target_s_driver_cannot_compile() -> None:
+    code = dataclasses.replace(
+        FACTS.codes[linux("spconv_cu124-2.3.8")], isa=((capability("9.0"), (8, 8)),)
+    )
+    facts = dataclasses.replace(FACTS, codes={**FACTS.codes, linux("spconv_cu126-2.3.8"): code})
+    older, fitting = target("12.0", driver=">=570"), target("12.0", driver=">=575")
+    assert found("EB401", TORCH, SPCONV, where=older, facts=facts) == [
+        (
+            "error",
+            (
+                "spconv-cu126 2.3.8 has only PTX for sm_120, of CUDA 12.9, which driver 570"
+                " (CUDA 12.8) cannot compile"
+            ),
+        )
+    ]
+    assert found("EB401", TORCH, SPCONV, where=fitting, facts=facts) == []
+    assert found("EB402", TORCH, SPCONV, where=fitting, facts=facts)[0][0] == "note"
+    assert found("EB402", TORCH, SPCONV, where=target("12.0"), facts=facts)[0][0] == "note"
 
 
 def test_gpu_code_is_not_judged_without_gpus() -> None:

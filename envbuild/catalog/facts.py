@@ -6,12 +6,13 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING
 
+from envbuild.catalog.order import release_key
 from envbuild.catalog.wheels import canonical
 from envbuild.model.cuda import ComputeCapability, CudaVersion
-from envbuild.model.facts import DeviceCode, Pairing, TorchBuild
+from envbuild.model.facts import DeviceCode, Pairing, SymbolSpan, TorchBuild
 
 if TYPE_CHECKING:
-    from envbuild.catalog.layout import BuildRow, CodeRow, PairRow
+    from envbuild.catalog.layout import BuildRow, CodeRow, LibraryRow, PairRow
     from envbuild.catalog.storage import Storage
     from envbuild.model.target import Platform
 
@@ -83,6 +84,27 @@ class FactTable:
         """Return every NCCL version that was examined, oldest first."""
         return tuple(self._storage.nccl()["versions"].get(f"cu{cuda_major}", ()))
 
+    def symbol_span(self, symbol: str, *, library: str) -> SymbolSpan | None:
+        """Return between which releases a library exports a symbol, of all its packages.
+
+        One that the builds for an old CUDA lost is not gone while the others have it.
+        """
+        spans = []
+        for package in self._storage.libraries()["packages"].values():
+            for soname, row in package["libraries"].items():
+                if library == soname or library.startswith(f"{soname}."):
+                    spans.append(_span(symbol, row, package["product"]))
+        known = [span for span in spans if span.first or span.gone]
+        if not known:
+            return None
+        first = [span.first for span in known if span.first]
+        gone = [span.gone for span in known if span.gone]
+        return SymbolSpan(
+            product=known[0].product,
+            first=min(first, key=release_key, default=None),
+            gone=max(gone, key=release_key) if len(gone) == len(known) else None,
+        )
+
     def shared_paths(self, a: str, b: str) -> tuple[str, ...]:
         """Return paths that two distributions both own with different content."""
         key = " ".join(sorted((canonical(a), canonical(b))))
@@ -131,6 +153,12 @@ class FactTable:
         return None
 
 
+def _span(symbol: str, row: LibraryRow, product: str) -> SymbolSpan:
+    first = next((version for version, names in row["first"].items() if symbol in names), None)
+    gone = next((version for version, names in row["gone"].items() if symbol in names), None)
+    return SymbolSpan(product=product, first=first, gone=gone)
+
+
 def _release(filename: str) -> tuple[str, str]:
     """Return the project and the version that a wheel's file name holds."""
     project, _, rest = filename.partition("-")
@@ -141,8 +169,17 @@ def _code(row: CodeRow) -> DeviceCode:
     return DeviceCode(
         sass=tuple(map(ComputeCapability.parse, row["sass"])),
         ptx=tuple(map(ComputeCapability.parse, row["ptx"])),
+        isa=tuple(
+            (ComputeCapability.parse(capability), _isa(version))
+            for capability, version in row.get("isa", {}).items()
+        ),
         source=row["source"],
     )
+
+
+def _isa(version: str) -> tuple[int, int]:
+    major, _, minor = version.partition(".")
+    return int(major), int(minor)
 
 
 def _build(row: BuildRow) -> TorchBuild:

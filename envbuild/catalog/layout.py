@@ -44,12 +44,18 @@ class PageList(TypedDict):
     aliases: dict[str, str]
 
 
-class CodeRow(TypedDict):
+class _Code(TypedDict):
     """GPU code as capabilities (``12.0``, ``9.0a``)."""
 
     sass: list[str]
     ptx: list[str]
     source: str
+
+
+class CodeRow(_Code, total=False):
+    """The same with the version of the PTX for each capability, where there is any."""
+
+    isa: dict[str, str]
 
 
 class CodeData(TypedDict):
@@ -101,6 +107,27 @@ class NcclData(TypedDict):
 
     versions: dict[str, list[str]]
     first: dict[str, dict[str, str]]
+
+
+class LibraryRow(TypedDict):
+    """Symbols of one library by the release that they came with, or went with."""
+
+    first: dict[str, list[str]]
+    gone: dict[str, list[str]]
+
+
+class PackageRow(TypedDict):
+    """One package: what its product is called, its releases, and its libraries by name."""
+
+    product: str
+    versions: list[str]
+    libraries: dict[str, LibraryRow]
+
+
+class LibraryData(TypedDict):
+    """The packages of NVIDIA whose libraries were read."""
+
+    packages: dict[str, PackageRow]
 
 
 class SharedData(TypedDict):

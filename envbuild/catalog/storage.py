@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         BuildRow,
         CodeData,
         DriverData,
+        LibraryData,
         NcclData,
         PageData,
         PageList,
@@ -73,6 +74,10 @@ class Storage:
     def nccl(self) -> NcclData:
         """Return the first NCCL version of every symbol."""
         return cast("NcclData", self._load("nccl"))
+
+    def libraries(self) -> LibraryData:
+        """Return since when NVIDIA's other libraries export which symbols."""
+        return cast("LibraryData", self._load("libraries"))
 
     def shared(self) -> SharedData:
         """Return the paths that two distributions own."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
 from envbuild.checks.owners import torch_cuda, torch_label, torch_public
 from envbuild.checks.rule import rule
-from envbuild.model.cuda import CudaVersion
+from envbuild.core.ptxisa import cuda_of_driver
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual
 from envbuild.model.host import Host
@@ -17,23 +18,8 @@ from envbuild.model.project import IndexUrls
 from envbuild.model.target import Platform
 from envbuild.ports import Facts
 
-# The first driver that comes with each CUDA on Linux, oldest first (NVIDIA, "CUDA Toolkit Release
-# Notes", table of toolkit driver versions, read 2026-11-29). It bounds what PTX can be compiled;
-# it does not bound which CUDA runs: that is `minimum_driver`.
-_SHIPPED_WITH = (
-    ("11.8", "520.61.05"),
-    ("12.0", "525.60.13"),
-    ("12.1", "530.30.02"),
-    ("12.2", "535.54.03"),
-    ("12.3", "545.23.06"),
-    ("12.4", "550.54.14"),
-    ("12.5", "555.42.02"),
-    ("12.6", "560.28.03"),
-    ("12.8", "570.26"),
-    ("12.9", "575.51.03"),
-    ("13.0", "580.65.06"),
-)
-_NEWEST = "13.0"
+if TYPE_CHECKING:
+    from envbuild.model.cuda import CudaVersion
 
 
 def _driver(host: Host) -> Version | None:
@@ -56,13 +42,8 @@ def highest_cuda(host: Host) -> CudaVersion | None:
 
     None where there is no driver to judge by, or it is newer than what is known.
     """
-    driver = None if host.is_image else _driver(host)
-    if driver is None:
-        return None
-    known = [cuda for cuda, first in _SHIPPED_WITH if Version(first) <= driver]
-    if not known or known[-1] == _NEWEST:
-        return None
-    return CudaVersion.parse(known[-1])
+    driver = None if host.is_image or host.tegra else _driver(host)
+    return cuda_of_driver(driver) if driver is not None else None
 
 
 @rule("EB403", "The driver is too old for torch's CUDA", severity=Severity.ERROR)

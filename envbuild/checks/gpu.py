@@ -16,7 +16,14 @@ from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import rebuild
 from envbuild.core.archs import Coverage, coverage
 from envbuild.core.installedrequires import parsed
-from envbuild.core.kernels import Package, has_kernels, is_companion, is_judged, judge_code
+from envbuild.core.kernels import (
+    Driver,
+    Package,
+    has_kernels,
+    is_companion,
+    is_judged,
+    judge_code,
+)
 from envbuild.model.facts import DeviceCode
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual
@@ -54,7 +61,8 @@ def no_code(
 
     **What it finds.** Per package, the architectures that its files hold, read from the files,
     against the GPUs that the environment is meant for: those of the machine, of the lock, or of
-    `--gpu`. Code for X.y runs on X.z with z >= y, so sm_86 serves 8.9 and sm_120 serves 12.1.
+    `--gpu`. Code for X.y runs on X.z with z >= y, so sm_86 serves 8.9 and sm_120 serves 12.1. PTX
+    does not count where the machine's driver is of an older CUDA than the one that wrote it.
 
     **Why it matters.** `no kernel image is available for execution on the device`, at the first
     kernel and not on import. A version number does not tell: torch 2.7.0 from PyPI has no code
@@ -66,13 +74,14 @@ def no_code(
     replace or rebuild every extension.
     """
     yield from _unread(installed, ownership, codes).values()
-    for subject, finding in _judged(installed, ownership, codes, aim):
+    for subject, finding in _judged(installed, ownership, codes, aim, host):
         if finding.code == "EB401":
+            driver = (Manual(text=f"update the driver: {finding.hint}"),) if finding.hint else ()
             yield dataclasses.replace(
                 finding,
                 evidence=(*finding.evidence, f"GPUs according to {aim.source}"),
-                fixes=_fixes(subject, installed, aim, facts=facts, host=host),
-                hint=_hint(subject, installed),
+                fixes=driver or _fixes(subject, installed, aim, facts=facts, host=host),
+                hint=finding.hint or _hint(subject, installed),
                 because=_because(subject),
                 brings=_brings(subject, finding),
             )
@@ -87,21 +96,17 @@ def jit_only(
     **What it finds.** Packages that the GPUs aimed at run only by way of PTX.
 
     **Why it matters.** The first start takes minutes and the result is slower than code made for
-    the GPU. The driver must be as new as the CUDA that wrote the PTX: compatibility within a
-    CUDA major does not extend to PTX.
+    the GPU. The driver must be as new as the CUDA that wrote the PTX, which the files say:
+    compatibility within a CUDA major does not extend to PTX. With an older one it is EB401.
 
     **Example.** sm_120 runs spconv-cu126 2.3.8 only by compiling its compute_90 code.
 
     **Fix.** None is needed. A build for the GPU's architecture is faster.
     """
-    for subject, finding in _judged(installed, ownership, codes, aim):
+    for subject, finding in _judged(installed, ownership, codes, aim, host):
         if finding.code != "EB402":
             continue
-        yield dataclasses.replace(
-            finding,
-            evidence=(*finding.evidence, *_ptx_driver(installed, host)),
-            because=_because(subject),
-        )
+        yield dataclasses.replace(finding, because=_because(subject))
 
 
 def _unread(
@@ -150,22 +155,19 @@ def _brings(subject: Subject, finding: Finding) -> tuple[str, ...]:
     return (*subject.brings, _TORCH_CODE) if subject.name == "torch" else subject.brings
 
 
-def _ptx_driver(installed: Installed, host: Host) -> tuple[str, ...]:
-    """Say that the driver may be too old for the PTX, where it is older than torch's CUDA."""
-    cuda, highest = torch_cuda(installed), highest_cuda(host)
-    if cuda is None or highest is None or highest >= cuda:
-        return ()
-    return (
-        (
-            f"driver {host.driver} is of CUDA {highest}: it cannot compile PTX of CUDA {cuda}, so a"
-            " package built with that fails here"
-        ),
-    )
+def _driver(aim: Aim, host: Host) -> Driver | None:
+    """Return the driver that compiles PTX; that of this machine says nothing of other GPUs."""
+    here = {gpu.capability for gpu in host.gpus}
+    highest = highest_cuda(host) if here.issuperset(aim.capabilities) else None
+    if highest is None:
+        return None
+    return Driver(label=f"driver {host.compat_driver or host.driver}", cuda=highest)
 
 
 def _judged(
-    installed: Installed, ownership: Ownership, codes: DeviceCodes, aim: Aim
+    installed: Installed, ownership: Ownership, codes: DeviceCodes, aim: Aim, host: Host
 ) -> Iterator[tuple[Subject, Finding]]:
+    driver = _driver(aim, host)
     owners = owners_for(installed, ownership)
     binaries = [one for one in codes.binaries if not _BUNDLED.search(one.path)]
     cuda = torch_cuda(installed)
@@ -175,7 +177,7 @@ def _judged(
             continue
         code = _joined(subject, ones, installed)
         package = Package(name=subject.name, label=subject.label)
-        for finding in judge_code(package, code, aim.capabilities, cuda=cuda):
+        for finding in judge_code(package, code, aim.capabilities, cuda=cuda, driver=driver):
             yield subject, _softened(subject, finding)
 
 
@@ -201,6 +203,7 @@ def _joined(subject: Subject, ones: list[BinaryCode], installed: Installed) -> D
     return DeviceCode(
         sass=tuple(sorted({c for one in ones for c in one.code.sass})),
         ptx=tuple(sorted({c for one in ones for c in one.code.ptx})),
+        isa=tuple(dict(sorted(pair for one in ones for pair in one.code.isa)).items()),
     )
 
 

@@ -6,8 +6,6 @@ import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from packaging.version import Version
-
 from envbuild.checks import binaries, libraries
 from envbuild.checks.owners import (
     counted,
@@ -19,6 +17,7 @@ from envbuild.checks.owners import (
     variable_of,
 )
 from envbuild.checks.rule import rule
+from envbuild.checks.symbolspans import described, newest, spans_of
 from envbuild.checks.tables import package_for
 from envbuild.checks.torchextension import other_torch
 from envbuild.core.libnames import is_torch_symbol
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from envbuild.model.links import LoadedLibrary, MissingSymbol
 
 _MKL = "iJIT_"
-_CUDAS = (12, 13)
 
 
 @rule("EB301", "A library lacks symbols that others need", severity=Severity.ERROR)
@@ -48,7 +46,8 @@ def missing_symbols(
 
     **What it finds.** For each package and each library it uses, every function that the library
     on disk does not define. The loader names only the first one; a version chosen by that name
-    alone often leads to the next error. For NCCL the finding names the version that has them all.
+    alone often leads to the next error. For NVIDIA's libraries the finding names the release that
+    has them all.
 
     **Why it matters.** `import torch` ends with `undefined symbol: ncclCommWindowDeregister`.
     Usually a second package wrote an older library over torch's (`nvidia-nccl-cu12` over
@@ -92,7 +91,8 @@ def _lacking(
     library = posixpath.basename(provider)
     package = _belonging(owners, subject, provider)
     pin = torch_pin(owners.installed, package) if package else None
-    since = _since(names, facts=facts) if library.startswith("libnccl.") else {}
+    pinned = f"; torch pins `{package}=={pin}`" if pin else ""
+    spans = spans_of(names, provider, facts)
     loaded = next((one for one in links.loaded if one.path == provider), None)
     return Finding(
         code="EB301",
@@ -100,14 +100,11 @@ def _lacking(
         subject=subject.label,
         message=(
             f"{subject.label} needs {counted(len(names), 'symbol')} that `{library}` does not"
-            f" define{_newest(since)}{f'; torch pins `{package}=={pin}`' if pin else ''}"
+            f" define{newest(spans, names=names)}{pinned}"
         ),
         evidence=(
             *shortened(
-                (
-                    *(f"{name} (since NCCL {version})" for name, version in since.items()),
-                    *(name for name in names if name not in since),
-                ),
+                (described(name, spans.get(name)) for name in dict.fromkeys((*spans, *names))),
                 most=8,
             ),
             f"{provider} is {owners.named(provider)}{_found_by(loaded)}",
@@ -153,26 +150,6 @@ def _undefined(subject: Subject, symbols: list[MissingSymbol]) -> Finding:
         ),
         brings=(*(f"symbol:{name}" for name in names if name not in mkl), *subject.brings),
     )
-
-
-def _since(names: list[str], *, facts: Facts) -> dict[str, str]:
-    """Return the first NCCL that has each symbol, the newest first.
-
-    The builds for all CUDA majors export the same; those for the older ones go further back.
-    """
-    first = {
-        name: [v for cuda in _CUDAS if (v := facts.nccl_first_version(name, cuda_major=cuda))]
-        for name in names
-    }
-    known = {name: min(versions, key=Version) for name, versions in first.items() if versions}
-    return dict(sorted(known.items(), key=lambda item: Version(item[1]), reverse=True))
-
-
-def _newest(since: dict[str, str]) -> str:
-    if not since:
-        return ""
-    newest = max(since.values(), key=Version)
-    return f", {'it' if len(since) == 1 else 'the newest'} needs NCCL {newest} or later"
 
 
 def _found_by(loaded: LoadedLibrary | None) -> str:

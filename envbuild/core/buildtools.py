@@ -10,6 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from envbuild.core.archs import toolkit_knows
 from envbuild.core.packagefile import package_text
+from envbuild.core.toolkits import accepted, first_for
 from envbuild.model.cuda import CudaVersion
 
 if sys.version_info >= (3, 11):
@@ -43,7 +44,7 @@ def torch_since(capability: ComputeCapability) -> str | None:
 def nvcc_since(capability: ComputeCapability) -> CudaVersion | None:
     """Return the first nvcc that compiles for a capability, None where all known ones do."""
     found = _table()["nvcc"].get(_dotted(capability))
-    return None if found is None else CudaVersion.parse(found)
+    return first_for(capability) if found is None else CudaVersion.parse(found)
 
 
 def nvcc_wanted(version: CudaVersion, capability: ComputeCapability) -> str | None:
@@ -59,8 +60,8 @@ def nvcc_wanted(version: CudaVersion, capability: ComputeCapability) -> str | No
 
 def newest_host_compiler(kind: str, cuda: CudaVersion) -> int | None:
     """Return the newest major of ``gcc`` or ``clang`` that an nvcc accepts, None if not known."""
-    limits: dict[str, int] = _table()[kind]
-    return limits.get(str(cuda))
+    limits: dict[str, int] = _table().get(kind, {})
+    return accepted(kind, cuda) or limits.get(str(cuda))
 
 
 def clashes_with_glibc(cuda: CudaVersion, glibc: str) -> bool:

@@ -3,8 +3,9 @@
 ``nvcc`` puts fat binaries one after another into the section ``.nv_fatbin``. Each begins with a
 header of 16 bytes (magic, version, length of the header, length of all entries) and holds
 entries, each with a header of at least 64 bytes: what it is (1 PTX, 2 machine code), the length
-of its header and of its payload, its capability and flags. Payloads, compressed or not, are
-jumped over. Objects for a later device link lie in ``__nv_relfatbin``; they run nowhere.
+of its header and of its payload, its capability and flags, and for PTX the version of PTX that
+it is written in. Payloads, compressed or not, are jumped over. Objects for a later device link
+lie in ``__nv_relfatbin``; they run nowhere.
 """
 
 from __future__ import annotations
@@ -66,18 +67,20 @@ def device_code(data: Bytes, *, section: str = LINKED) -> DeviceCode | None:
     """
     window = Window(data)
     header = parse_header(data, window)
-    seen: set[tuple[int, int, int]] = set()
+    seen: set[tuple[int, int, int, tuple[int, int]]] = set()
     name = section.encode()
     sections = named_sections(window, header, frozenset({name}))
     for _, found in sections:
         if found.offset + found.size > data.size:
             raise GpuCodeError(f"the section `{section}` lies outside of the file")
         seen.update(_entries(data, found.offset, found.offset + found.size))
-    sass = {_capability(arch, flags) for kind, arch, flags in seen if kind == _SASS}
-    ptx = {_capability(arch, flags) for kind, arch, flags in seen if kind == _PTX}
+    sass = {_capability(arch, flags) for kind, arch, flags, _ in seen if kind == _SASS}
+    ptx = sorted((_capability(arch, flags), isa) for kind, arch, flags, isa in seen if kind == _PTX)
     if not sass and not ptx:
         return None
-    return DeviceCode(sass=tuple(sorted(sass)), ptx=tuple(sorted(ptx)), source=section)
+    newest = dict(ptx)  # of the versions for one capability the last is kept
+    isa = tuple((one, version) for one, version in newest.items() if version[0])
+    return DeviceCode(sass=tuple(sorted(sass)), ptx=tuple(newest), isa=isa, source=section)
 
 
 def _capability(arch: int, flags: int) -> ComputeCapability:
@@ -87,8 +90,8 @@ def _capability(arch: int, flags: int) -> ComputeCapability:
     return ComputeCapability(major=arch // 10, minor=arch % 10, suffix=suffix)
 
 
-def _entries(data: Bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Give kind, capability and flags of each entry of a section."""
+def _entries(data: Bytes, start: int, end: int) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
+    """Give kind, capability, flags and version of each entry of a section."""
     head = _Head(data)
     left = _MAX_ENTRIES
     while start + _HEAD.size <= end:
@@ -106,7 +109,7 @@ def _entries(data: Bytes, start: int, end: int) -> Iterator[tuple[int, int, int]
                 raise UnreadElfError(f"there are more than {_MAX_ENTRIES} pieces of GPU code")
             if row[2] < _HEAD.size or row[2] > _MAX_ENTRY_HEAD:
                 raise GpuCodeError("the entries of a fat binary are broken")
-            yield row[0], row[8], row[11] & (_ONLY_THIS | _FAMILY)
+            yield row[0], row[8], row[11] & (_ONLY_THIS | _FAMILY), (row[7], row[6])
             at += row[2] + row[3]
         start = (stop + 7) & ~7
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.core.archs import Coverage, coverage, describe, usable_ptx
 from envbuild.core.lockview import stem
+from envbuild.core.ptxisa import cuda_of_ptx, driver_for, too_new
 from envbuild.model.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -36,6 +37,14 @@ class Package:
     label: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Driver:
+    """The driver that compiles PTX: how messages name it, and the CUDA it came with."""
+
+    label: str
+    cuda: CudaVersion
+
+
 def has_kernels(name: str) -> bool:
     """Whether a package's CUDA build is known to hold kernels."""
     return bool(_KERNELS.fullmatch(name))
@@ -60,8 +69,12 @@ def judge_code(
     gpus: Iterable[ComputeCapability],
     *,
     cuda: CudaVersion | None,
+    driver: Driver | None = None,
 ) -> Iterator[Finding]:
-    """Give EB401 and EB402 for the GPUs that cannot run a package, or only by JIT."""
+    """Give EB401 and EB402 for the GPUs that cannot run a package, or only by JIT.
+
+    PTX of a newer CUDA than that of the ``driver`` is worth nothing.
+    """
     if not code.sass and not code.ptx:
         return
     without: list[ComputeCapability] = []
@@ -77,7 +90,11 @@ def judge_code(
     if without:
         yield _none(package, code, without)
     for ptx, ones in compiling.items():
-        yield _jit(package, code, ptx, ones)
+        newer = too_new(code, ones[0], driver.cuda) if driver else None
+        if driver is not None and newer is not None:
+            yield _refused(package, code, ones, newer=newer, driver=driver)
+        else:
+            yield _jit(package, code, ptx, ones)
 
 
 def _none(package: Package, code: DeviceCode, gpus: list[ComputeCapability]) -> Finding:
@@ -89,6 +106,29 @@ def _none(package: Package, code: DeviceCode, gpus: list[ComputeCapability]) -> 
         subject=package.label,
         message=f"{what}, which {condition} need" if condition else what,
         evidence=(describe(code), *_source(code)),
+    )
+
+
+def _refused(
+    package: Package,
+    code: DeviceCode,
+    gpus: list[ComputeCapability],
+    *,
+    newer: CudaVersion,
+    driver: Driver,
+) -> Finding:
+    condition = _ONLY_FOR.get(stem(package.name))
+    needed = driver_for(newer)
+    return Finding(
+        code="EB401",
+        severity=Severity.WARNING if condition else Severity.ERROR,
+        subject=package.label,
+        message=(
+            f"{package.label} has only PTX for {_named(gpus)}, of CUDA {newer}, which"
+            f" {driver.label} (CUDA {driver.cuda}) cannot compile"
+        ),
+        evidence=(describe(code), *_source(code)),
+        hint=f"driver {needed or f'of CUDA {newer}'} or newer compiles it",
     )
 
 
@@ -109,7 +149,18 @@ def _jit(
         severity=Severity.WARNING if risky else Severity.NOTE,
         subject=package.label,
         message=f"{text}; {risk}" if risky else text,
-        evidence=(describe(code), *_source(code)),
+        evidence=(describe(code), *_source(code), *_written_by(code, ptx)),
+    )
+
+
+def _written_by(code: DeviceCode, ptx: ComputeCapability | None) -> tuple[str, ...]:
+    cuda = cuda_of_ptx(code, ptx) if ptx is not None else None
+    if cuda is None:
+        return ()
+    needed = driver_for(cuda)
+    return (
+        f"its PTX is of CUDA {cuda}: a driver of that or newer compiles it"
+        + (f" ({needed})" if needed else ""),
     )
 
 

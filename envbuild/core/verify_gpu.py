@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envbuild.core.candidates import known_torch_code
-from envbuild.core.kernels import Package, has_kernels, is_companion, is_judged, judge_code
+from envbuild.core.kernels import (
+    Driver,
+    Package,
+    has_kernels,
+    is_companion,
+    is_judged,
+    judge_code,
+)
 from envbuild.core.lockview import shown
+from envbuild.core.ptxisa import cuda_of_driver
+from envbuild.core.targetversions import oldest_driver
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.target import Platform
@@ -30,11 +39,17 @@ def device_code(view: LockView) -> Iterator[Finding]:
         if code is not None:
             named = Package(name=package.name, label=shown(package))
             gpus = [gpu.capability for gpu in view.target.gpus]
-            yield from judge_code(named, code, gpus, cuda=view.cuda)
+            yield from judge_code(named, code, gpus, cuda=view.cuda, driver=_driver(view))
         elif _has_kernels(package):
             unknown.append(package)
     if unknown:
         yield _not_known([shown(package) for package in unknown])
+
+
+def _driver(view: LockView) -> Driver | None:
+    oldest = oldest_driver(view.target.driver)
+    cuda = cuda_of_driver(oldest) if oldest is not None else None
+    return None if cuda is None else Driver(label=f"driver {oldest}", cuda=cuda)
 
 
 def _not_known(packages: list[str]) -> Finding:

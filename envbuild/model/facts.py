@@ -13,14 +13,28 @@ if TYPE_CHECKING:
 class DeviceCode:
     """GPU code of a wheel: machine code (SASS) and intermediate code (PTX) per capability.
 
-    ``family`` is True where the numbers were taken from another build of the same release
-    (another Python, say) and not from this very file.
+    ``isa`` is the version of PTX that the code for a capability is written in, the newest of a
+    capability; what is not known is left out. ``family`` is True where the numbers were taken
+    from another build of the same release (another Python, say) and not from this very file.
     """
 
     sass: tuple[ComputeCapability, ...]
     ptx: tuple[ComputeCapability, ...] = ()
+    isa: tuple[tuple[ComputeCapability, tuple[int, int]], ...] = ()
     source: str = ""
     family: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SymbolSpan:
+    """Between which releases of a product a library exports a symbol.
+
+    ``first`` is None where it is older than what was read, ``gone`` where it is still there.
+    """
+
+    product: str
+    first: str | None = None
+    gone: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
