@@ -5,6 +5,8 @@ from __future__ import annotations
 from shutil import which
 from typing import TYPE_CHECKING
 
+from index import make_sdist
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -80,6 +82,12 @@ def write_source(folder: Path, name: str, **files: str) -> None:
     (folder / "backend.py").write_text(BACKEND.replace("@NAME@", name))
     for path, text in files.items():
         (folder / path.replace("_", ".")).write_text(text)
+
+
+def pure_sdist(name: str) -> bytes:
+    """Make the sdist 1.0 of a source without code to compile."""
+    files = {"pyproject.toml": PROJECT, "backend.py": BACKEND.replace("@NAME@", name), "hollow": ""}
+    return make_sdist(name, "1.0", {path: text.encode() for path, text in files.items()})
 
 
 CPP = 'extern "C" int answer() { return 42; }\n'

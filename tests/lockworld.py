@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import uv
+from buildworld import pure_sdist
 from index import local_wheel, make_sdist
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -241,6 +242,7 @@ def populate(index: LocalIndex, catalog: Catalog) -> None:
             for made in _required(text):
                 pypi.setdefault(made.filename, made)
     index.add_sdist("flash-attn", "2.8.3", make_sdist("flash-attn", "2.8.3"))
+    index.add_sdist("sdext", "1.0", pure_sdist("sdext"))
     for wheel in (*_from_pypi(catalog),):
         index.add_facts([wheel])
     index.add_pypi(*pypi.values())

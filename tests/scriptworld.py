@@ -68,6 +68,17 @@ def run_script(
     )
 
 
+def shellchecked(world: World) -> str:
+    """Return what shellcheck finds in the script; skips the test where there is none."""
+    shellcheck = which("shellcheck") or which("shellcheck", path=str(Path(UV).parent))
+    if shellcheck is None:
+        pytest.skip("needs shellcheck")
+    found = subprocess.run(
+        [shellcheck, str(world.root / SCRIPT)], capture_output=True, text=True, check=False
+    )
+    return found.stdout
+
+
 def versions(venv: Path) -> dict[str, str]:
     """Return what lies in an environment, by the names of the dist-info folders."""
     folders = venv.glob("lib/python3.*/site-packages/*.dist-info")

@@ -13,6 +13,7 @@ from shutil import which
 from typing import TYPE_CHECKING
 
 import pytest
+from envmaker import MadeEnv
 from lockworld import PYTHON, UV, World, pyproject
 from scriptworld import (
     SCRIPT,
@@ -23,9 +24,10 @@ from scriptworld import (
     is_root,
     make_script,
     run_script,
+    shellchecked,
     versions,
 )
-from test_lock_frozen import image, write
+from test_lock_frozen import IMAGE, NVIDIAS, image, write
 
 if TYPE_CHECKING:
     from index import LocalIndex
@@ -71,13 +73,7 @@ def a_script_with_torch(world: World) -> World:
 
 
 def test_shellcheck_finds_nothing(made: World) -> None:
-    shellcheck = which("shellcheck") or shutil.which("shellcheck", path=str(Path(UV).parent))
-    if shellcheck is None:
-        pytest.skip("needs shellcheck")
-    found = subprocess.run(
-        [shellcheck, str(made.root / SCRIPT)], capture_output=True, text=True, check=False
-    )
-    assert found.stdout == ""
+    assert shellchecked(made) == ""
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -413,9 +409,38 @@ def test_a_base_is_kept_and_seen(world: World, tmp_path: Path) -> None:
     world.lock(base_root=str(image(tmp_path).root))
     make_script(world)
     assert run_script(world, ENVBUILD_BASE_PYTHON="/nonexistent").returncode == 12
-    ended = run_script(world, ENVBUILD_BASE_PYTHON=PYTHON)
+    python = str(real_base(world, tmp_path).prefix / "bin/python")
+    ended = run_script(world, ENVBUILD_BASE_PYTHON=python)
     assert ended.returncode == 0, ended.stderr
     assert set(versions(world.root / ".venv")) == {"tqdm"}
     held = (world.root / ".venv/pyvenv.cfg").read_text()
     assert "include-system-site-packages = true" in held
-    assert "nothing to do" in run_script(world, ENVBUILD_BASE_PYTHON=PYTHON).stderr
+    assert "nothing to do" in run_script(world, ENVBUILD_BASE_PYTHON=python).stderr
+
+
+@pytest.mark.parametrize(
+    ("torch", "said"), [(None, "(none)"), ("2.9.0a0+nv25.10", "2.9.0a0+nv25.10")]
+)
+def test_a_base_with_another_torch_is_refused(
+    world: World, tmp_path: Path, torch: str | None, said: str
+) -> None:
+    """The tag of an image moved, or somebody changed what the interpreter sees."""
+    write(world, "torch", "tqdm")
+    world.lock(base_root=str(image(tmp_path).root))
+    make_script(world)
+    made = real_base(world, tmp_path)
+    shutil.rmtree(made.site / "torch")
+    if torch is not None:
+        made.torch(torch, cuda="13.0")
+    ended = run_script(world, ENVBUILD_BASE_PYTHON=str(made.prefix / "bin/python"))
+    assert ended.returncode == 24
+    assert f"`{IMAGE}` has torch {said}, the lock is for torch {NVIDIAS}" in ended.stderr
+    assert not (world.root / ".venv").exists()
+
+
+def real_base(world: World, tmp_path: Path) -> MadeEnv:
+    """Make a real environment with the torch of the image."""
+    prefix = tmp_path / "kept"
+    world.uv("venv", "--no-project", "--python", str(PYTHON), str(prefix))
+    made = MadeEnv(prefix=prefix, site=prefix / "lib/python3.11/site-packages")
+    return made.torch(NVIDIAS, cuda="12.9")

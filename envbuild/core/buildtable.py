@@ -25,6 +25,9 @@ DEFAULT_INDEX_ALONE = "pypi"
 _GIT = re.compile(
     r"(?:git\+)?((?:https?|ssh|file)://\S+?|git@\S+?)@[0-9a-f]{40}(?:#subdirectory=\S+)?"
 )
+_SECRET = re.compile(r"https?://[^/@]*@|\w+://[^/@:]*:[^/@]*@")
+"""An address with a name for HTTP, which may be a token, or with a password."""
+
 _ACCELERATOR = re.compile(r"/(?:cu\d{2,3}|cpu|nightly)/?$")
 
 
@@ -82,7 +85,15 @@ def _git(fields: Fields) -> str | None:
             hint='git = "https://HOST/OWNER/NAME@COMMIT", with the 40 digits of the commit',
         )
         return None
-    return text.removeprefix("git+")
+    address = text.removeprefix("git+")
+    if _SECRET.match(address):
+        fields.problem(
+            "git",
+            message="found a user or password in the address, which would get into the lock",
+            hint="leave it out: git asks its credential helper, or takes a key (`git@HOST:...`)",
+        )
+        return None
+    return address
 
 
 def _requires(fields: Fields) -> tuple[str, ...]:

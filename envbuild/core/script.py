@@ -48,6 +48,9 @@ exit codes:
   19  the environment is not what the lock says
   20  the lock is not there, was changed, or lacks hashes
   21  the machine is of another platform
+  22  git was not found, and a source is a commit
+  23  a source is not what the lock says: no such commit, or other bytes
+  24  the base has another torch than the one that was locked
   129, 130, 143  interrupted; run it again"""
 
 CLEARED = (
@@ -133,6 +136,7 @@ def _settings(source: ScriptSource) -> Iterator[str]:
         "UNHASHED": ", ".join(name for name, _ in lock.incomplete),
         "BASE": plan.base or (lock.frozen.python if lock.frozen is not None else ""),
         "BASE_PYTHON": lock.frozen.python if lock.frozen is not None else "",
+        "BASE_TORCH": (lock.frozen.torch or "") if lock.frozen is not None else "",
         "CLEARED": CLEARED,
         "EXIT_CODES": EXIT_CODES,
     }

@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from envbuild.core.buildtools import gigabytes
 from envbuild.core.buildwords import BY_MACHINE
+from envbuild.core.redact import without_credentials
 from envbuild.core.shell import comment, quote
 from envbuild.model.plan import Compile, InstallLock, MakeEnvironment, SelfCheck
 
@@ -68,7 +69,8 @@ def _source(build: SourceBuild) -> tuple[str, ...]:
     if build.path is not None:
         return ("path", build.path)
     if build.git is not None:
-        return ("git", build.git)
+        is_http = build.git.startswith("http")
+        return ("git", without_credentials(build.git) if is_http else build.git)
     if build.url is not None:
         return ("url", build.url, build.version or "", build.sha256 or "-")
     return ("index", "-", build.version or "", "-")

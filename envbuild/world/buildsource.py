@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import sys
 import tarfile
 import zipfile
@@ -64,6 +65,11 @@ class SourceFetcher:
         """Return a folder, one of the project's own where it lies, or the file of an sdist."""
         if build.path is not None:
             return _folder(build, self._project)
+        if self._uv.offline and not (build.git or "").startswith("file:"):
+            raise WorldError(
+                f"offline, and the source of `{build.project}` lies on a host",
+                hint="leave out `--offline`",
+            )
         if build.git is not None:
             return self._checkout(build.project, build.git, scratch / "git")
         return self._sdist(build, scratch)
@@ -75,16 +81,41 @@ class SourceFetcher:
         self._git("init", "--quiet", str(goal))
         at = ("-C", str(goal))
         self._git(*at, "remote", "add", "origin", match["url"])
-        self._git(*at, "fetch", "--quiet", "--depth", "1", "origin", match["commit"])
+        self._git(*at, "ls-remote", "--quiet", "origin", "HEAD")
+        self._fetch(name, match["commit"], at)
         self._git(*at, "checkout", "--quiet", "--detach", match["commit"])
-        self._git(*at, "submodule", "--quiet", "update", "--init", "--recursive", "--depth", "1")
+        self._submodules(goal)
         folder = goal / (match["folder"] or "")
         if not folder.is_dir():
             raise WorldError(f"`{name}`: the commit has no folder `{match['folder']}`")
         return folder
 
+    def _fetch(self, name: str, commit: str, at: tuple[str, str]) -> None:
+        """Fetch one commit; a host that gives no single ones gives all."""
+        try:
+            self._git(*at, "fetch", "--quiet", "--depth", "1", "origin", commit)
+        except WorldError:
+            self._git(*at, "fetch", "--quiet", "origin", "+refs/*:refs/envbuild/*")
+            try:
+                self._git(*at, "cat-file", "-e", f"{commit}^{{commit}}")
+            except WorldError:
+                raise WorldError(
+                    f"`{name}`: its repository has no commit {commit}",
+                    hint="a commit of a branch that was rewritten is gone: name another",
+                ) from None
+
+    def _submodules(self, goal: Path) -> None:
+        submodule = ("-C", str(goal), "submodule", "--quiet")
+        try:
+            self._git(*submodule, "update", "--init", "--recursive", "--depth", "1")
+        except WorldError:
+            self._git(*submodule, "deinit", "--force", "--all")
+            shutil.rmtree(goal / ".git" / "modules", ignore_errors=True)
+            self._git(*submodule, "update", "--init", "--recursive")
+
     def _git(self, *words: str) -> None:
-        environ = {**self._environ, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
+        environ = {**self._environ, "GIT_TERMINAL_PROMPT": "0"}
+        environ.setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")
         try:
             done = run_to_end(["git", *words], environ=environ)
         except OSError:

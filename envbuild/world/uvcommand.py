@@ -44,7 +44,7 @@ class UvCommand:
     ) -> None:
         self._project, self._venv = project, venv
         self._given = dict(environ)
-        self._offline = offline
+        self.offline = offline
         self._binary = binary
 
     @property
@@ -72,7 +72,7 @@ class UvCommand:
         self._binary = self._binary or find_uv()
         words = [str(self._binary), *arguments, "--no-progress"]
         words += [] if config is not None else ["--no-config"]
-        words += ["--offline"] if self._offline else []
+        words += ["--offline"] if self.offline else []
         environ = {**self._environ(by_project=config is not None), **(extra or {})}
         if config is not None:
             environ |= {"XDG_CONFIG_HOME": str(config), "XDG_CONFIG_DIRS": str(config)}
@@ -89,7 +89,7 @@ class UvCommand:
         """Say what uv said."""
         said = redact_text(_NOISE.sub("", done.stderr)).strip() or f"exit status {done.returncode}"
         command = " ".join(word for word in arguments[:2] if not word.startswith("-"))
-        offline = "leave out `--offline`" if self._offline else None
+        offline = "leave out `--offline`" if self.offline else None
         return WorldError(f"`uv {command}` failed: {said}", hint=offline)
 
     def _environ(self, *, by_project: bool) -> dict[str, str]:

@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb)
-# identity: bdfce4b27d30fc0b7f711c0a69ad5bc3f85eae11690ee62eb2ec9c1b054140f9
+# identity: a9928077859f6bbfd34c7a7575f5fee8d6314ded5d2b0f9b6e58bb639006f98a
 # options:
 #
 # exit codes:
@@ -20,6 +20,9 @@
 # 19  the environment is not what the lock says
 # 20  the lock is not there, was changed, or lacks hashes
 # 21  the machine is of another platform
+# 22  git was not found, and a source is a commit
+# 23  a source is not what the lock says: no such commit, or other bytes
+# 24  the base has another torch than the one that was locked
 # 129, 130, 143  interrupted; run it again
 
 set -eu
@@ -31,7 +34,7 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb
-SCRIPT_ID=bdfce4b27d30fc0b7f711c0a69ad5bc3f85eae11690ee62eb2ec9c1b054140f9
+SCRIPT_ID=a9928077859f6bbfd34c7a7575f5fee8d6314ded5d2b0f9b6e58bb639006f98a
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.9
@@ -40,6 +43,7 @@ OWN='pointgroup-ops pointops sharedarray'
 UNHASHED='flash-attn, torch-cluster, torch-scatter, torch-sparse'
 BASE=''
 BASE_PYTHON=''
+BASE_TORCH=''
 CLEARED='UV_BREAK_SYSTEM_PACKAGES UV_BUILD_CONSTRAINT UV_CONFIG_FILE UV_CONSTRAINT UV_DEFAULT_INDEX UV_DEV UV_ENV_FILE UV_EXCLUDE UV_EXCLUDE_NEWER UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_FROZEN UV_GROUP UV_INDEX UV_INDEX_STRATEGY UV_INDEX_URL UV_ISOLATED UV_LOCKED UV_NO_BINARY UV_NO_BINARY_PACKAGE UV_NO_BUILD UV_NO_BUILD_ISOLATION UV_NO_BUILD_PACKAGE UV_NO_CONFIG UV_NO_DEFAULT_GROUPS UV_NO_DEV UV_NO_EDITABLE UV_NO_GROUP UV_NO_INDEX UV_NO_SOURCES UV_NO_SYNC UV_NO_VERIFY_HASHES UV_OFFLINE UV_ONLY_BINARY UV_OVERRIDE UV_PREFIX UV_PRERELEASE UV_PROJECT UV_PROJECT_ENVIRONMENT UV_PYTHON UV_REQUIRE_HASHES UV_RESOLUTION UV_SYSTEM_PYTHON UV_TARGET UV_TORCH_BACKEND UV_VENV_CLEAR UV_VENV_RELOCATABLE UV_VENV_SEED UV_VERIFY_HASHES UV_WORKING_DIR UV_WORKING_DIRECTORY'
 EXIT_CODES='exit codes:
   0   done, or nothing was to do
@@ -56,6 +60,9 @@ EXIT_CODES='exit codes:
   19  the environment is not what the lock says
   20  the lock is not there, was changed, or lacks hashes
   21  the machine is of another platform
+  22  git was not found, and a source is a commit
+  23  a source is not what the lock says: no such commit, or other bytes
+  24  the base has another torch than the one that was locked
   129, 130, 143  interrupted; run it again'
 CUDA=12.8
 OLDEST_NVCC=12.8
@@ -272,6 +279,19 @@ find_base() {
     if [ "$found" != "$PYTHON" ]; then
         fail 12 "\`$python\` is Python $found, the lock is for the CPython $PYTHON of \`$BASE\`"
     fi
+    if [ -n "$BASE_TORCH" ]; then check_base_torch; fi
+}
+
+# The lock is made for the torch of the base, whatever the name of the base leads to by now.
+check_base_torch() {
+    where=$("$python" -I -c 'import importlib.util as u
+found = u.find_spec("torch"); print((found and found.origin) or "")' 2>"$work/log") || where=
+    found=$(sed -n "s/^__version__ *\(: *str *\)\{0,1\}= *['\"]\([^'\"]*\)['\"].*/\2/p" \
+        "${where%/*}/version.py" 2>"$work/log") || found=
+    if [ "$found" != "$BASE_TORCH" ]; then
+        fail 24 "the base \`$BASE\` has torch ${found:-(none)}, the lock is for torch $BASE_TORCH" \
+            "name the base by its digest; \`envbuild lock --base-python $python\` locks around this one"
+    fi
 }
 
 check_lock() {
@@ -472,35 +492,60 @@ take_source() {
     esac
 }
 
-# take_checkout NAME URL@COMMIT[#subdirectory=FOLDER]
+# take_checkout NAME URL@COMMIT[#subdirectory=FOLDER]: the commit, and the submodules it names.
 take_checkout() {
     if ! command -v git >"$work/log"; then
-        fail 18 "\`git\` was not found, the source of $1 is a checkout" "apt-get install -y git"
+        fail 22 "\`git\` was not found, and the source of $1 is a commit" "apt-get install -y git"
     fi
     address=${2#git+} folder=
     case $address in *'#subdirectory='*) folder=${address#*#subdirectory=} ;; esac
     address=${address%%#*}
-    commit=${address##*@}
-    {
-        git init --quiet "$work/git/$1" && cd "$work/git/$1" &&
-            git fetch --quiet --depth 1 "${address%@*}" "$commit" &&
-            git -c advice.detachedHead=false checkout --quiet FETCH_HEAD &&
-            [ "$(git rev-parse HEAD)" = "$commit" ] &&
-            git submodule --quiet update --init --recursive --depth 1 && cd "$OLDPWD"
-    } >"$work/log" 2>&1 || {
-        cat "$work/log" >&2
-        fail 14 "commit $commit of $1 cannot be had from ${address%@*}"
-    }
-    mv -- "$work/git/$1/$folder" "$goal"
+    commit=${address##*@} address=${address%@*}
+    case $offline$address in
+        yes/* | yesfile://*) ;;
+        yes*) fail 14 "offline, and the source of $1 is a commit of $address" ;;
+    esac
+    checkout=$work/git/$1
+    git init --quiet "$checkout" >"$work/log" 2>&1 || checkout_failed 18 "git cannot make a folder"
+    git ls-remote --quiet "$address" HEAD >"$work/log" 2>&1 ||
+        checkout_failed 14 "the repository of $1, $address, is not reached"
+    fetch_commit >"$work/log" 2>&1 || checkout_failed 23 "$address has no commit $commit, of $1"
+    fetch_submodules >"$work/log" 2>&1 ||
+        checkout_failed 14 "the submodules of $1 at $commit cannot be had"
+    if [ ! -d "$checkout/$folder" ]; then
+        fail 23 "commit $commit of $1 has no folder \`$folder\`"
+    fi
+    mv -- "$checkout/$folder" "$goal"
+}
+
+# A host may give single commits; one that does not gives all.
+fetch_commit() {
+    in_checkout fetch --quiet --depth 1 "$address" "$commit" ||
+        in_checkout fetch --quiet "$address" '+refs/*:refs/envbuild/*' || return 1
+    in_checkout -c advice.detachedHead=false checkout --quiet "$commit" &&
+        [ "$(in_checkout rev-parse HEAD)" = "$commit" ]
+}
+
+fetch_submodules() {
+    in_checkout config remote.origin.url "$address"
+    if in_checkout submodule --quiet update --init --recursive --depth 1; then return; fi
+    in_checkout submodule --quiet deinit --force --all && rm -rf -- "$checkout/.git/modules" &&
+        in_checkout submodule --quiet update --init --recursive
+}
+
+in_checkout() { git -C "$checkout" "$@"; }
+
+checkout_failed() {
+    cat "$work/log" >&2
+    fail "$1" "$2" "see above; what git needs to sign in is its own matter: a credential helper, a key"
 }
 
 # take_sdist NAME KIND URL VERSION SHA256
 take_sdist() {
     url=$3 digest=$5
     if [ "$2" = index ]; then
-        archive=$1-$4.tar.gz
-        if ! found=$(program machine sdist "$index" "$1" "$4" \
-            2>"$work/log"); then
+        if [ -n "$offline" ]; then fail 14 "offline, and where the source of $1 $4 lies is not known"; fi
+        if ! found=$(program machine sdist "$index" "$1" "$4" 2>"$work/log"); then
             fail 14 "the source of $1 $4 is not found: $(cat "$work/log")" \
                 "UV_DEFAULT_INDEX names a mirror of the index"
         fi
@@ -510,9 +555,14 @@ take_sdist() {
     fi
     archive=${url##*/}
     archive=$work/${archive%%[?#]*}
-    program machine download "$url" "$digest" "$archive" "$find_links" 2>"$work/log" ||
-        fail 14 "the source of $1 cannot be had: $(cat "$work/log")"
-    program sources unpack "$archive" "$goal" || fail 18 "\`$archive\` cannot be unpacked"
+    program machine download "$url" "$digest" "$archive" "$find_links" "$mirrors" "$offline" \
+        2>"$work/log" || {
+        code=$?
+        if [ "$code" -ne 23 ]; then code=14; fi
+        fail "$code" "the source of $1 $4 cannot be had: $(cat "$work/log")"
+    }
+    program sources unpack "$archive" "$goal" 2>"$work/log" ||
+        fail 23 "\`${archive##*/}\`, the source of $1 $4, cannot be unpacked"
 }
 
 find_nvcc() {
@@ -1176,7 +1226,7 @@ END_OF_FILE
 
 Run by the install script: ``machine.py sha256 FILE``, ``free FOLDER``, ``probe URL ...``,
 ``local LOCK GOAL FOLDERS MIRRORS``, ``sdist INDEX NAME VERSION``,
-``download URL SHA256 GOAL FOLDERS``.
+``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
 """
 
 from __future__ import annotations
@@ -1292,18 +1342,27 @@ def sdist(index: str, name: str, version: str) -> tuple[str, str]:
     raise ValueError(f"{page} has no source of {name} {version}")
 
 
-def download(url: str, digest: str, goal: str, folders: str) -> None:
-    """Write a file whose hash is right; raise ValueError where it is not."""
+class OtherBytesError(ValueError):
+    """A file that is not the one that was locked."""
+
+
+def download(
+    url: str, digest: str, goal: str, folders: str, mirrors: str = "", offline: str = ""
+) -> None:
+    """Write a file whose hash is right; raise OtherBytesError where it is not."""
     path = local_file(url, folders)
     if path:
         shutil.copyfile(path, goal)
+    elif offline and not url.startswith("file:"):
+        raise ValueError(f"offline, and no folder of UV_FIND_LINKS holds {url}")
     else:
-        with urllib.request.urlopen(url, timeout=PATIENCE) as answer, open(goal, "wb") as file:
+        source = mirrored(url, mirrors)
+        with urllib.request.urlopen(source, timeout=PATIENCE) as answer, open(goal, "wb") as file:
             shutil.copyfileobj(answer, file)
     found = sha256(goal)
     if digest not in ("", "-", found):
         os.unlink(goal)
-        raise ValueError(f"{url} has sha256 {found}, the lock has {digest}")
+        raise OtherBytesError(f"{url} has sha256 {found}, the lock has {digest}")
 
 
 def answer(verb: str, words: list[str]) -> str:
@@ -1322,17 +1381,20 @@ def answer(verb: str, words: list[str]) -> str:
     lock, goal, folders, mirrors = words
     text, left = relocated(Path(lock).read_text("utf-8"), folders, mirrors)
     Path(goal).write_text(text, "utf-8")
-    hosts = {f"{urlsplit(url).scheme}://{urlsplit(url).netloc}/" for url in left}
-    return "\n".join(sorted(hosts))
+    asked = [urlsplit(url) for url in left if url.startswith("http")]
+    return "\n".join(sorted({f"{url.scheme}://{url.netloc}/" for url in asked}))
 
 
 def main(arguments: list[str]) -> int:
-    """Print the answer; what the world refuses is said in one line."""
+    """Print the answer; what the world refuses is said in one line.
+
+    Returns 23 for other bytes than the lock's, else 1.
+    """
     try:
         text = answer(arguments[0], arguments[1:])
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         sys.stderr.write(f"{error}\n")
-        return 1
+        return 23 if isinstance(error, OtherBytesError) else 1
     sys.stdout.write(f"{text}\n" if text else "")
     return 0
 

@@ -14,35 +14,60 @@ take_source() {
     esac
 }
 
-# take_checkout NAME URL@COMMIT[#subdirectory=FOLDER]
+# take_checkout NAME URL@COMMIT[#subdirectory=FOLDER]: the commit, and the submodules it names.
 take_checkout() {
     if ! command -v git >"$work/log"; then
-        fail 18 "\`git\` was not found, the source of $1 is a checkout" "apt-get install -y git"
+        fail 22 "\`git\` was not found, and the source of $1 is a commit" "apt-get install -y git"
     fi
     address=${2#git+} folder=
     case $address in *'#subdirectory='*) folder=${address#*#subdirectory=} ;; esac
     address=${address%%#*}
-    commit=${address##*@}
-    {
-        git init --quiet "$work/git/$1" && cd "$work/git/$1" &&
-            git fetch --quiet --depth 1 "${address%@*}" "$commit" &&
-            git -c advice.detachedHead=false checkout --quiet FETCH_HEAD &&
-            [ "$(git rev-parse HEAD)" = "$commit" ] &&
-            git submodule --quiet update --init --recursive --depth 1 && cd "$OLDPWD"
-    } >"$work/log" 2>&1 || {
-        cat "$work/log" >&2
-        fail 14 "commit $commit of $1 cannot be had from ${address%@*}"
-    }
-    mv -- "$work/git/$1/$folder" "$goal"
+    commit=${address##*@} address=${address%@*}
+    case $offline$address in
+        yes/* | yesfile://*) ;;
+        yes*) fail 14 "offline, and the source of $1 is a commit of $address" ;;
+    esac
+    checkout=$work/git/$1
+    git init --quiet "$checkout" >"$work/log" 2>&1 || checkout_failed 18 "git cannot make a folder"
+    git ls-remote --quiet "$address" HEAD >"$work/log" 2>&1 ||
+        checkout_failed 14 "the repository of $1, $address, is not reached"
+    fetch_commit >"$work/log" 2>&1 || checkout_failed 23 "$address has no commit $commit, of $1"
+    fetch_submodules >"$work/log" 2>&1 ||
+        checkout_failed 14 "the submodules of $1 at $commit cannot be had"
+    if [ ! -d "$checkout/$folder" ]; then
+        fail 23 "commit $commit of $1 has no folder \`$folder\`"
+    fi
+    mv -- "$checkout/$folder" "$goal"
+}
+
+# A host may give single commits; one that does not gives all.
+fetch_commit() {
+    in_checkout fetch --quiet --depth 1 "$address" "$commit" ||
+        in_checkout fetch --quiet "$address" '+refs/*:refs/envbuild/*' || return 1
+    in_checkout -c advice.detachedHead=false checkout --quiet "$commit" &&
+        [ "$(in_checkout rev-parse HEAD)" = "$commit" ]
+}
+
+fetch_submodules() {
+    in_checkout config remote.origin.url "$address"
+    if in_checkout submodule --quiet update --init --recursive --depth 1; then return; fi
+    in_checkout submodule --quiet deinit --force --all && rm -rf -- "$checkout/.git/modules" &&
+        in_checkout submodule --quiet update --init --recursive
+}
+
+in_checkout() { git -C "$checkout" "$@"; }
+
+checkout_failed() {
+    cat "$work/log" >&2
+    fail "$1" "$2" "see above; what git needs to sign in is its own matter: a credential helper, a key"
 }
 
 # take_sdist NAME KIND URL VERSION SHA256
 take_sdist() {
     url=$3 digest=$5
     if [ "$2" = index ]; then
-        archive=$1-$4.tar.gz
-        if ! found=$(program machine sdist "$index" "$1" "$4" \
-            2>"$work/log"); then
+        if [ -n "$offline" ]; then fail 14 "offline, and where the source of $1 $4 lies is not known"; fi
+        if ! found=$(program machine sdist "$index" "$1" "$4" 2>"$work/log"); then
             fail 14 "the source of $1 $4 is not found: $(cat "$work/log")" \
                 "UV_DEFAULT_INDEX names a mirror of the index"
         fi
@@ -52,9 +77,14 @@ take_sdist() {
     fi
     archive=${url##*/}
     archive=$work/${archive%%[?#]*}
-    program machine download "$url" "$digest" "$archive" "$find_links" 2>"$work/log" ||
-        fail 14 "the source of $1 cannot be had: $(cat "$work/log")"
-    program sources unpack "$archive" "$goal" || fail 18 "\`$archive\` cannot be unpacked"
+    program machine download "$url" "$digest" "$archive" "$find_links" "$mirrors" "$offline" \
+        2>"$work/log" || {
+        code=$?
+        if [ "$code" -ne 23 ]; then code=14; fi
+        fail "$code" "the source of $1 $4 cannot be had: $(cat "$work/log")"
+    }
+    program sources unpack "$archive" "$goal" 2>"$work/log" ||
+        fail 23 "\`${archive##*/}\`, the source of $1 $4, cannot be unpacked"
 }
 
 find_nvcc() {

@@ -208,6 +208,19 @@ find_base() {
     if [ "$found" != "$PYTHON" ]; then
         fail 12 "\`$python\` is Python $found, the lock is for the CPython $PYTHON of \`$BASE\`"
     fi
+    if [ -n "$BASE_TORCH" ]; then check_base_torch; fi
+}
+
+# The lock is made for the torch of the base, whatever the name of the base leads to by now.
+check_base_torch() {
+    where=$("$python" -I -c 'import importlib.util as u
+found = u.find_spec("torch"); print((found and found.origin) or "")' 2>"$work/log") || where=
+    found=$(sed -n "s/^__version__ *\(: *str *\)\{0,1\}= *['\"]\([^'\"]*\)['\"].*/\2/p" \
+        "${where%/*}/version.py" 2>"$work/log") || found=
+    if [ "$found" != "$BASE_TORCH" ]; then
+        fail 24 "the base \`$BASE\` has torch ${found:-(none)}, the lock is for torch $BASE_TORCH" \
+            "name the base by its digest; \`envbuild lock --base-python $python\` locks around this one"
+    fi
 }
 
 check_lock() {

@@ -2,7 +2,7 @@
 
 Run by the install script: ``machine.py sha256 FILE``, ``free FOLDER``, ``probe URL ...``,
 ``local LOCK GOAL FOLDERS MIRRORS``, ``sdist INDEX NAME VERSION``,
-``download URL SHA256 GOAL FOLDERS``.
+``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
 """
 
 from __future__ import annotations
@@ -118,18 +118,27 @@ def sdist(index: str, name: str, version: str) -> tuple[str, str]:
     raise ValueError(f"{page} has no source of {name} {version}")
 
 
-def download(url: str, digest: str, goal: str, folders: str) -> None:
-    """Write a file whose hash is right; raise ValueError where it is not."""
+class OtherBytesError(ValueError):
+    """A file that is not the one that was locked."""
+
+
+def download(
+    url: str, digest: str, goal: str, folders: str, mirrors: str = "", offline: str = ""
+) -> None:
+    """Write a file whose hash is right; raise OtherBytesError where it is not."""
     path = local_file(url, folders)
     if path:
         shutil.copyfile(path, goal)
+    elif offline and not url.startswith("file:"):
+        raise ValueError(f"offline, and no folder of UV_FIND_LINKS holds {url}")
     else:
-        with urllib.request.urlopen(url, timeout=PATIENCE) as answer, open(goal, "wb") as file:
+        source = mirrored(url, mirrors)
+        with urllib.request.urlopen(source, timeout=PATIENCE) as answer, open(goal, "wb") as file:
             shutil.copyfileobj(answer, file)
     found = sha256(goal)
     if digest not in ("", "-", found):
         os.unlink(goal)
-        raise ValueError(f"{url} has sha256 {found}, the lock has {digest}")
+        raise OtherBytesError(f"{url} has sha256 {found}, the lock has {digest}")
 
 
 def answer(verb: str, words: list[str]) -> str:
@@ -148,17 +157,20 @@ def answer(verb: str, words: list[str]) -> str:
     lock, goal, folders, mirrors = words
     text, left = relocated(Path(lock).read_text("utf-8"), folders, mirrors)
     Path(goal).write_text(text, "utf-8")
-    hosts = {f"{urlsplit(url).scheme}://{urlsplit(url).netloc}/" for url in left}
-    return "\n".join(sorted(hosts))
+    asked = [urlsplit(url) for url in left if url.startswith("http")]
+    return "\n".join(sorted({f"{url.scheme}://{url.netloc}/" for url in asked}))
 
 
 def main(arguments: list[str]) -> int:
-    """Print the answer; what the world refuses is said in one line."""
+    """Print the answer; what the world refuses is said in one line.
+
+    Returns 23 for other bytes than the lock's, else 1.
+    """
     try:
         text = answer(arguments[0], arguments[1:])
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         sys.stderr.write(f"{error}\n")
-        return 1
+        return 23 if isinstance(error, OtherBytesError) else 1
     sys.stdout.write(f"{text}\n" if text else "")
     return 0
 
