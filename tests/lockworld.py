@@ -92,6 +92,7 @@ PURE: Mapping[str, tuple[str, ...]] = {
     "six 1.16.0": (),
     "six 1.17.0": (),
     "iniconfig 2.1.0": (),
+    "wants-torch-2-8 1.0": ("torch>=2.8",),
 }
 
 MINIMAL = """\

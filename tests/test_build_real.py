@@ -264,7 +264,7 @@ def test_a_commit_is_built_and_its_folder_named(plain: Bench) -> None:
     shutil.rmtree(repository / ".git")
     assert plain.ensure(build, again=True, may_build=False) == "cached"
     gone = SourceBuild(project="plain", git=f"file://{repository}@{commit}#subdirectory=none")
-    with pytest.raises(WorldError, match="`git fetch` failed"):
+    with pytest.raises(WorldError, match="`git ls-remote` failed"):
         plain.ensure(gone)
 
 

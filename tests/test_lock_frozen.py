@@ -70,6 +70,30 @@ def test_nothing_of_the_base_is_locked_and_the_rest_is_locked_around_it(
     assert "torch" not in world.read("lockfiles/requirements.cu128.txt").replace("pytorch", "")
 
 
+@pytest.mark.parametrize("wanted", ["torch>=2.8", "torch==2.8.*", f"torch=={NORMAL}"])
+def test_the_build_of_a_tree_is_what_its_release_is(
+    world: World, tmp_path: Path, wanted: str
+) -> None:
+    write(world, wanted, "peft")
+    report = world.lock(base_root=str(image(tmp_path).root))
+    assert pin_rows(report.targets[0])[0][:2] == ("torch", NORMAL)
+    assert [p.name for p in lock_of(world).packages] == ["peft", "pyyaml", "tqdm"]
+    assert world.lock(check=True).outcome is Outcome.FRESH
+
+
+def test_what_is_added_may_want_the_release_too(world: World, tmp_path: Path) -> None:
+    write(world, "wants-torch-2-8")
+    world.lock(base_root=str(image(tmp_path).root))
+    assert [p.name for p in lock_of(world).packages] == ["wants-torch-2-8"]
+
+
+@pytest.mark.parametrize("wanted", ["torch>2.8", "torch<2.8", "torch>=2.9"])
+def test_the_build_of_a_tree_is_no_other_release(world: World, tmp_path: Path, wanted: str) -> None:
+    write(world, wanted)
+    with pytest.raises(RefusedError, match="the base has torch"):
+        world.lock(base_root=str(image(tmp_path).root))
+
+
 def test_that_the_gpu_code_of_the_bases_torch_is_not_known_is_said(
     world: World, tmp_path: Path
 ) -> None:

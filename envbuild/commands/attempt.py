@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 from envbuild.commands.hashes import hashed
 from envbuild.commands.request import request_for
-from envbuild.core.frozenlock import beside, without_frozen
+from envbuild.core.frozenlock import as_released, beside, without_frozen
 from envbuild.core.missingwheels import compiled_instead
 from envbuild.core.pylock import exported_packages
 from envbuild.core.redact import without_credentials
@@ -19,7 +19,7 @@ from envbuild.core.scratch import scratch_index, stand_in_sha256, with_real_page
 from envbuild.core.uvlock import finish_uv_lock
 from envbuild.core.verify import verify
 from envbuild.core.verify_origin import index_only
-from envbuild.core.wanted import default_groups
+from envbuild.core.wanted import default_groups, wanted_for
 from envbuild.core.yanked import withdrawn
 from envbuild.errors import WorldError
 from envbuild.model.finding import Severity
@@ -85,11 +85,12 @@ class Attempt:
         unrouted = index_only(requires.values(), self.target, without=pinned)
         if unrouted:
             return unrouted
-        index = scratch_index(requires)
-        resolution = self._resolve(index, requires)
+        asked = self._asked(requires)
+        index = scratch_index(asked)
+        resolution = self._resolve(index, asked)
         if isinstance(resolution, Unsatisfiable):
             return resolution
-        packages = self._packages(resolution, requires)
+        packages = self._packages(resolution, dict(zip(asked, requires, strict=True)))
         unforeseen = self._unforeseen(packages)
         if unforeseen:
             return unforeseen
@@ -124,11 +125,21 @@ class Attempt:
                 requires[pin.wheel] = needs
         return requires
 
+    @property
+    def _released(self) -> Stack:
+        """The stack as uv is to judge it."""
+        return as_released(self.stack, wanted_for(self.locker.project, self.target))
+
+    def _asked(self, requires: Requires) -> Requires:
+        """Return what uv is shown in the place of the stack's wheels, in the same order."""
+        pins = [pin for pin in self._released.pins if isinstance(pin, IndexPin)]
+        return {pin.wheel: needs for pin, needs in zip(pins, requires.values(), strict=True)}
+
     def _resolve(self, index: ScratchIndex, requires: Requires) -> Resolution | Unsatisfiable:
         """Ask uv; first without the network where that may confirm what is locked already."""
         locker = self.locker
         request = request_for(
-            locker.project, self.stack, self.preferences, index=index, requires=requires
+            locker.project, self._released, self.preferences, index=index, requires=requires
         )
         if locker.offline or (self.preferences.keeps_all and self.preferences.before):
             locker.reporter.phase(f"{self.target.name}: confirm with uv")
@@ -158,9 +169,14 @@ class Attempt:
             p.name: p.version for p in before.packages
         }
 
-    def _packages(self, resolution: Resolution, requires: Requires) -> tuple[Pinned, ...]:
-        """Return the resolved set with what is known of the wheels of the stack."""
-        wheels = {without_credentials(wheel.url): wheel for wheel in requires}
+    def _packages(
+        self, resolution: Resolution, shown: Mapping[WheelFile, WheelFile]
+    ) -> tuple[Pinned, ...]:
+        """Return the resolved set with what is known of the wheels of the stack.
+
+        ``shown`` maps what uv was shown to the wheels themselves.
+        """
+        wheels = {without_credentials(wheel.url): itself for wheel, itself in shown.items()}
         packages = exported_packages(resolution.pylock, self.target)
         return tuple(_known(p, wheels.get(p.artifacts[0].url)) for p in packages)
 
@@ -245,6 +261,7 @@ def _known(package: Pinned, wheel: WheelFile | None) -> Pinned:
     artifact = replace(package.artifacts[0], sha256=wheel.sha256, size=wheel.size)
     return replace(
         package,
+        version=wheel.version if wheel.page.kind is PageKind.BASE else package.version,
         artifacts=(artifact,),
         flat=wheel.page.flat,
         direct=wheel.page.kind is PageKind.FLASH_ATTN,

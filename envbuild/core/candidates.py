@@ -14,6 +14,7 @@ from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page, pytorch_page
 from envbuild.core.jetson import jetson_notes, jetson_reason
 from envbuild.core.targetversions import oldest_driver
+from envbuild.core.treebuild import accepts_build, satisfies
 from envbuild.core.wanted import accepts, asked
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.cuda import CudaVersion
@@ -247,10 +248,10 @@ def _base_refusal(candidate: Candidate, context: Context) -> Refusal | None:
     """Return why the torch of a base is not what the target asks for."""
     target, version = context.target, candidate.torch.version
     kept = f"the base has {candidate.label}, which is kept"
-    if target.torch is not None and not target.torch.contains(version, prereleases=True):
+    if target.torch is not None and not satisfies(version, target.torch):
         reason = f"{kept}, and `torch` of the target is `{target.torch}`"
         return Refusal(project="torch", reason=reason, excludes="torch")
-    if not accepts(context.wanted, "torch", version):
+    if not accepts_build(context.wanted, "torch", version):
         wanted = asked(context.wanted, "torch")
         return Refusal(project="torch", reason=f"{kept}, wanted `{wanted}`", excludes=wanted)
     if not target.is_cpu and candidate.cuda and not cuda_allowed(candidate.cuda, context):

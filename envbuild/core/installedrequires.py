@@ -13,6 +13,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
+from envbuild.core.treebuild import satisfies
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeAlias
@@ -198,6 +200,6 @@ def is_met(need: Need, versions: Iterable[str]) -> bool:
     if not specifier or need.requirement.url is not None:
         return True
     try:
-        return any(specifier.contains(version, prereleases=True) for version in versions)
+        return any(satisfies(version, specifier) for version in versions)
     except InvalidVersion:
         return True

@@ -10,6 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from envbuild.core.pylock import marker_environment
+from envbuild.core.treebuild import satisfies
 from envbuild.model.project import Layer
 
 if sys.version_info >= (3, 11):
@@ -40,6 +41,15 @@ def stale_reasons(
     It is necessary for a lock to be fresh, not sufficient: `envbuild lock --check` solves.
     """
     own = project.layer is Layer.PROJECT and project.default_target == target.name
+    reasons = input_reasons(project, target, lock, document=document)
+    return tuple(dict.fromkeys((*reasons, *(_uv_lock(uv_lock, lock) if own else ()))))
+
+
+def input_reasons(
+    project: Project, target: Target, lock: TargetLock, *, document: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return in what a lock differs from pyproject.toml alone, be there a uv.lock or not."""
+    own = project.layer is Layer.PROJECT and project.default_target == target.name
     return tuple(
         dict.fromkeys(
             (
@@ -47,7 +57,6 @@ def stale_reasons(
                 *_requirements(project, target, lock, overridden(document)),
                 *_builds(project, lock),
                 *(_pins(document, lock) if own else ()),
-                *(_uv_lock(uv_lock, lock) if own else ()),
             )
         )
     )
@@ -76,6 +85,11 @@ def overridden(document: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(one.name for one in _parsed(document, "override-dependencies"))
 
 
+def pinned_names(document: Mapping[str, Any]) -> frozenset[str]:
+    """Return the packages that a constraint of uv's holds at a version."""
+    return frozenset(one.name for one in _parsed(document, "constraint-dependencies"))
+
+
 def _parsed(document: Mapping[str, Any], key: str) -> Iterator[Requirement]:
     for text in document.get("tool", {}).get("uv", {}).get(key, ()):
         with suppress(InvalidRequirement, TypeError):
@@ -102,7 +116,7 @@ def _requirements(
         version = locked.get(name)
         if version is None and not any(one.startswith(f"{name}-cu") for one in locked):
             yield f"`{requirement}` is required, the lock has no {name}"
-        elif version is not None and not requirement.specifier.contains(version, prereleases=True):
+        elif version is not None and not satisfies(version, requirement.specifier):
             yield f"`{requirement}` is required, the lock has {name} {version}"
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envbuild.core.frozen import is_foreign
-from envbuild.core.wanted import accepts, asked
+from envbuild.core.treebuild import accepts_build
+from envbuild.core.wanted import asked
 from envbuild.model.project import Prefer
 from envbuild.model.stack import IndexPin, Refusal
 
@@ -25,7 +26,7 @@ _WITHOUT_TORCH = ("spconv", "triton")
 def frozen_refusals(context: Context) -> Iterator[Refusal]:
     """Yield why what the base holds is not what the project asks for."""
     for name, pin in context.frozen.items():
-        if name != _TORCH and not accepts(context.wanted, name, pin.wheel.version):
+        if name != _TORCH and not accepts_build(context.wanted, name, pin.wheel.version):
             wanted = asked(context.wanted, name)
             reason = f"the base has {name} {pin.wheel.version}, which is kept, wanted `{wanted}`"
             yield Refusal(project=name, reason=reason, excludes=wanted)
