@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from envbuild.core.locktexts import read_pylock, read_requirements, read_uv_lock
 from envbuild.core.redact import redact_text
 from envbuild.core.tomltext import TomlError, parse_toml
 from envbuild.core.uvhazards import hazards_of, is_pytorch
+from envbuild.core.uvlock import SCHEMA
 from envbuild.errors import EnvbuildError
 from envbuild.model.layers import Layers
 from envbuild.model.project import IndexUrls
@@ -31,6 +33,10 @@ COMPANIONS = ("torchvision", "torchaudio", "torchcodec", "torchtext")
 
 _BROKEN = (EnvbuildError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 _LONGEST_REASON = 200
+_FORMAT = re.compile(
+    r"""^(?P<key>version|lock-version)[ ]=[ ]"?(?P<format>(?P<major>\d{1,3})(?:\.\d{1,3})?)"?$""",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,11 +64,16 @@ def layers_of(
     What cannot be read is in ``unreadable``, with the reason; nothing is raised.
     """
     unreadable: list[tuple[str, str]] = list(texts.unreadable)
+    newer: list[tuple[str, str]] = []
     document = _document(texts.pyproject, unreadable)
     uv = _table(document, "tool", "uv")
     envbuild = _table(document, "tool", "envbuild")
 
     def read(reader: Reader, path: str, text: str | None) -> Iterator[LockFile]:
+        found = newer_format(text or "")
+        if found:
+            newer.append((path, found))
+            return
         try:
             lock = reader(path, text, environments) if text is not None else None
         except _BROKEN as error:
@@ -93,7 +104,16 @@ def layers_of(
         unrouted=unrouted(document),
         unreadable=tuple(unreadable),
         unread=texts.unread,
+        newer=tuple(newer),
     )
+
+
+def newer_format(text: str) -> str:
+    """Return the format that a lock says it is of, where that is newer than those that are read."""
+    match = _FORMAT.search(text.partition("[[")[0])
+    if match is None or int(match["major"]) <= SCHEMA:
+        return ""
+    return f"{match['key']} {match['format']}"
 
 
 def _document(text: str | None, unreadable: list[tuple[str, str]]) -> dict[str, Any]:

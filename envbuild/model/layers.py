@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from envbuild.model.ownfiles import OwnFiles
 
 if TYPE_CHECKING:
     from envbuild.model.cuda import ComputeCapability
@@ -69,6 +71,9 @@ class Layers:
     ``managed`` is False where ``[tool.uv] managed = false``. ``unreadable`` names files that
     could not be read, with the reason; ``unread`` those that are larger than is read.
 
+    ``newer`` pairs locks of a format that is not read yet with that format, ``own`` is what
+    envbuild itself wrote.
+
     ``owned`` is True where the environment is the project's own, which `uv run` keeps at its
     lock. ``hazards`` are settings of uv that let torch come from elsewhere; ``unrouted`` are
     companions of torch that no entry of ``[tool.uv.sources]`` leads to torch's index.
@@ -88,6 +93,8 @@ class Layers:
     owned: bool = True
     requires_python: str = ""
     default_target: str = ""
+    newer: tuple[tuple[str, str], ...] = ()
+    own: OwnFiles = field(default_factory=OwnFiles)
     hazards: tuple[str, ...] = ()
     unrouted: tuple[str, ...] = ()
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import posixpath
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envbuild.core.installedrequires import marker_environments
 from envbuild.model.installed import EnvironmentKind
 from envbuild.model.layers import Layers
+from envbuild.world.ownfiles import read_own_files
 from envbuild.world.rootfs import Root, reason
 
 if TYPE_CHECKING:
@@ -43,12 +45,15 @@ def read_layers(installed: Installed, *, directory: str | None = None) -> Layers
     from envbuild.core.layerfiles import layers_of  # noqa: PLC0415 - reads every kind of lock
 
     owned = directory is not None or installed.prefix == posixpath.join(folder, ".venv")
-    return layers_of(
+    layers = layers_of(
         _texts(folder, root=root),
         directory=folder,
         environments=marker_environments(installed),
         owned=owned,
     )
+    if not layers.uses_envbuild:
+        return layers
+    return replace(layers, own=read_own_files(folder, root=root))
 
 
 def _of_workspace(folder: str, *, root: Root) -> str:

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 
 from envbuild.errors import InputError, WorldError
 from envbuild.world.interrupts import signals_held
+from envbuild.world.ownfiles import READY, STAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_STAGE = ".envbuild-stage"
 _PLANNED = "planned.json"
-_READY = "ready.json"
 _PATIENCE = 0.5
 
 
@@ -96,8 +95,8 @@ class ProjectFiles:
 
     def recover(self) -> None:
         """Finish, or undo, what a killed process left."""
-        stage = self._root / _STAGE
-        if (stage / _READY).exists():
+        stage = self._root / STAGE
+        if (stage / READY).exists():
             try:
                 self._rename(stage)
             except OSError as error:
@@ -110,7 +109,7 @@ class ProjectFiles:
 
         A file whose text is None is removed.
         """
-        stage = self._root / _STAGE
+        stage = self._root / STAGE
         try:
             self._fill(stage, texts)
         except OSError as error:
@@ -124,7 +123,7 @@ class ProjectFiles:
             raise
         with signals_held():
             try:
-                (stage / _PLANNED).replace(stage / _READY)
+                (stage / _PLANNED).replace(stage / READY)
                 _sync_folder(stage)
                 self._rename(stage)
             except OSError as error:
@@ -156,7 +155,7 @@ class ProjectFiles:
 
     def _rename(self, stage: Path) -> None:
         """Put every file in its place, but over none that was changed since it was planned."""
-        plan = json.loads((stage / _READY).read_text(encoding="utf-8"))
+        plan = json.loads((stage / READY).read_text(encoding="utf-8"))
         before = plan["before"]
         for path in plan["removed"]:
             if _sha256(self._root / path) == before[path]:
