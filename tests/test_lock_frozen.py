@@ -211,6 +211,43 @@ def test_an_interpreter_of_this_machine_is_a_base(world: World, tmp_path: Path) 
     assert [package.pin for package in lock.frozen.packages] == ["torch==2.8.0"]
 
 
+def test_an_interpreter_that_was_changed_is_noticed(world: World, tmp_path: Path) -> None:
+    made = EnvMaker(tmp_path).venv("kept")
+    made.torch("2.8.0+cu128", metadata="2.8.0", cuda="12.8")
+    made.install("numpy", "1.26.4")
+    python = tmp_path / "kept" / "bin" / "python"
+    write(world, "torch", "peft", more=f'base-python = "{python}"')
+    world.lock()
+    said = len(world.notes)
+    assert world.lock(check=True).outcome is Outcome.FRESH
+    assert len(world.notes) == said, "nothing new is there to be told"
+    made.uninstall("torch", "2.8.0")
+    made.torch("2.8.0+cu129", metadata="2.8.0", cuda="12.9")
+    made.uninstall("numpy", "1.26.4")
+    made.install("numpy", "2.2.5")
+    report = world.lock(check=True)
+    assert report.outcome is Outcome.STALE
+    texts = {change.text for change in report.changes}
+    assert {
+        "CUDA 12.8 -> 12.9",
+        "the base: numpy 1.26.4 -> 2.2.5",
+        "the base: its torch is the build 2.8.0+cu129, the lock says 2.8.0+cu128",
+    } <= texts
+    assert world.lock().outcome is Outcome.WRITTEN
+    assert world.lock(check=True).outcome is Outcome.FRESH
+
+
+def test_an_interpreter_that_is_elsewhere_is_as_the_lock_says(world: World, tmp_path: Path) -> None:
+    made = EnvMaker(tmp_path).venv("kept")
+    made.torch("2.8.0+cu128", metadata="2.8.0", cuda="12.8")
+    python = tmp_path / "kept" / "bin" / "python"
+    write(world, "torch", "peft", more=f'base-python = "{python}"')
+    world.lock()
+    (tmp_path / "kept").rename(tmp_path / "gone")
+    assert world.lock(check=True).outcome is Outcome.FRESH
+    assert any("is not on this machine" in note for note in world.notes)
+
+
 @pytest.mark.parametrize(
     ("torch", "cuda", "line", "message"),
     [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envbuild.commands.request import lock_on_disk
-from envbuild.core.frozen import frozen_of
-from envbuild.errors import InputError
+from envbuild.core.frozen import base_changes, frozen_of
+from envbuild.errors import InputError, WorldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +27,9 @@ def frozen_bases(
 ) -> dict[str, Frozen]:
     """Return what is kept, by the names of the targets that have a base.
 
+    An interpreter of this machine is read each time, and an image when it is named: nothing else
+    would tell that it was changed.
+
     Raises InputError where it is neither named nor locked, and where it is not for the target.
     """
     frozen = {
@@ -46,14 +49,28 @@ def _frozen(
     target: Target, options: LockOptions, *, files: Files, bases: BaseReader, reporter: Reporter
 ) -> Frozen:
     before = lock_on_disk(files, target)
-    is_here = target.base is None
-    if not options.names_base:
-        if before is not None and before.frozen is not None and before.base == target.base:
-            return before.frozen
-        if not is_here:
+    locked = None
+    if before is not None and before.base == target.base:
+        locked = before.frozen
+    if not options.names_base and target.base is not None:
+        if locked is None:
             raise _not_read(target, None if before is None else before.base)
+        return locked
     path = options.base_python or target.base_python
-    found = frozen_of(bases.installed(path, root=options.base_root), target)
+    try:
+        installed = bases.installed(path, root=options.base_root)
+    except (InputError, WorldError):
+        if locked is None or options.names_base:
+            raise
+        reporter.note(f"{target.name}: `{path}` is not on this machine, the lock says what it has")
+        return locked
+    found = frozen_of(installed, target)
+    if locked is None or base_changes(locked, installed):
+        _say(found, target, reporter)
+    return found
+
+
+def _say(found: Frozen, target: Target, reporter: Reporter) -> None:
     torch = found.find("torch")
     reporter.note(
         f"{target.name}: the base holds {len(found.packages)} packages"
@@ -65,7 +82,6 @@ def _frozen(
             f"{target.name}: no requirement on {names} can be checked, the version in "
             "the base is none"
         )
-    return found
 
 
 def _not_read(target: Target, before: str | None) -> InputError:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from envbuild.model.facts import DeviceCode
+    from envbuild.model.frozen import Frozen
     from envbuild.model.lock import Pinned, TargetLock
 
 _NAMES = {
@@ -35,6 +36,7 @@ def compare_locks(old: TargetLock, new: TargetLock) -> Iterator[str]:
         if before != after:
             yield f"{label} {before} -> {after}"
     yield from _compare_packages(_by_name(old), _by_name(new))
+    yield from _compare_bases(old.frozen, new.frozen)
     yield from _compare_sources(old, new)
     before_builds = [build.project for build in old.builds]
     after_builds = [build.project for build in new.builds]
@@ -43,6 +45,20 @@ def compare_locks(old: TargetLock, new: TargetLock) -> Iterator[str]:
             f"compiled on install: {', '.join(before_builds) or 'nothing'}"
             f" -> {', '.join(after_builds) or 'nothing'}"
         )
+
+
+def _compare_bases(old: Frozen | None, new: Frozen | None) -> Iterator[str]:
+    if old is None or new is None:
+        if old is not new:
+            yield "the base is kept" if old is None else "no base is kept any more"
+        return
+    before = {package.name: package.version for package in old.packages}
+    after = {package.name: package.version for package in new.packages}
+    yield from (f"the base: {text}" for text in compare_versions(before, after))
+    if old.torch != new.torch and before.get("torch") == after.get("torch"):
+        yield f"the base: its torch is the build {new.torch}, the lock says {old.torch}"
+    if old.python != new.python:
+        yield f"the base: its interpreter is {new.python}, the lock says {old.python}"
 
 
 def _compare_sources(old: TargetLock, new: TargetLock) -> Iterator[str]:

@@ -117,6 +117,9 @@ def base_changes(frozen: Frozen, installed: Installed) -> tuple[str, ...]:
             changes.append(f"{package.name} {package.version} is not there")
         elif _normal(one.version) != package.version:
             changes.append(f"{package.name} is {one.version}, locked was {package.version}")
+    build = None if installed.torch is None else installed.torch.version
+    if not changes and frozen.torch is not None and build != frozen.torch:
+        changes.append(f"torch is the build {build}, locked was {frozen.torch}")
     return tuple(changes)
 
 
