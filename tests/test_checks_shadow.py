@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -312,3 +313,42 @@ def test_two_tritons_and_a_torch_that_asks_for_none() -> None:
     (fix,) = finding.fixes
     assert isinstance(fix, Manual)
     assert PREFIX not in finding.message
+
+
+def test_a_link_is_followed_to_tell_a_files_version_and_place() -> None:
+    image = with_torch()
+    image.torch_text, image.ld_library_path = OLD_TORCH, ("/usr/local/cuda/lib64",)
+    image.links["/usr/local/cuda"] = "cuda-12.1"
+    image.add("/usr/local/cuda-12.1/lib64/libnvJitLink.so.12")
+    finding = one(shadowed, *venv_of(image), image.judge())
+    assert "`/usr/local/cuda/lib64/libnvJitLink.so.12` (12.1)" in finding.message
+    assert finding.evidence[-1] == "which is /usr/local/cuda-12.1/lib64/libnvJitLink.so.12"
+
+
+def test_a_way_round_to_the_environments_own_file_is_no_other_file() -> None:
+    own = at("nvidia/nvjitlink/lib/libnvJitLink.so.12")
+    there = loaded("libnvJitLink.so.12", "/alias/libnvJitLink.so.12", "ld_library_path", SPARSE)
+    facts = (env(TORCH, LINK), owned(TORCH, LINK))
+    assert found(shadowed, *facts, Links(loaded=(replace(there, real=own),))) == []
+    assert one(shadowed, *facts, Links(loaded=(replace(there, real="/opt/x.so"),)))
+
+
+def test_a_copy_that_a_wheel_bundles_for_itself_is_not_shadowed_for_others() -> None:
+    krb = "libgssapi_krb5.so.2"
+    mesh = dist("pymeshlab 2025.7", f"pymeshlab/lib/{krb}")
+    qt = dist("pyqt6 6.11.0", "PyQt6/QtNetwork.so")
+    links = Links(loaded=(loaded(krb, f"/usr/lib/{krb}", "cache", "PyQt6/QtNetwork.so"),))
+    assert found(shadowed, env(mesh, qt), owned(mesh, qt), links) == []
+    needing = dist("pyqt6 6.11.0", "PyQt6/QtNetwork.so", requires=("PyMeshLab>=1",))
+    assert one(shadowed, env(mesh, needing), owned(mesh, needing), links)
+    own = Links(loaded=(loaded(krb, f"/usr/lib/{krb}", "cache", f"pymeshlab/lib/{krb}"),))
+    assert one(shadowed, env(mesh), owned(mesh), own)
+
+
+def test_one_file_under_two_paths_is_one_copy() -> None:
+    usr, lib = "/usr/lib/libstdc++.so.6", "/lib/libstdc++.so.6"
+    first = loaded("libstdc++.so.6", usr, "cache", "a.so")
+    second = loaded("libstdc++.so.6", lib, "rpath", "b.so")
+    same = Links(loaded=(replace(first, real=usr), replace(second, real=usr)))
+    assert found(two_copies, same) == []
+    assert one(two_copies, Links(loaded=(first, second))).severity is Severity.NOTE

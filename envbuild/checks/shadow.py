@@ -7,9 +7,18 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+
 from envbuild.checks.leaks import RULES as _LEAK_RULES
-from envbuild.checks.owners import owners_for, shortened, torch_label, variable_of
+from envbuild.checks.owners import (
+    owners_for,
+    requirements_of,
+    shortened,
+    torch_label,
+    variable_of,
+)
 from envbuild.checks.rule import rule
+from envbuild.core.libnames import is_from_wheel
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual, Unset
 from envbuild.model.host import Host
@@ -50,7 +59,8 @@ def shadowed(installed: Installed, ownership: Ownership, links: Links) -> Iterat
     owners = owners_for(installed, ownership)
     lacking = {one.provider for one in links.symbols} | {one.found for one in links.versions}
     for one in links.loaded:
-        if _is_inside(one.path, installed) or one.path in owners.labels:
+        places = {one.path, one.real}
+        if any(_is_inside(path, installed) or path in owners.labels for path in places):
             continue
         if one.soname in _RUNTIMES:
             continue
@@ -67,11 +77,21 @@ def _holder(owners: Owners, one: LoadedLibrary) -> Distribution | None:
     """Return the package that brings the library to whoever needs it."""
     if one.needed_by.startswith("/") and not _is_inside(one.needed_by, owners.installed):
         return None
-    return next((found for found, _ in owners.present(one.soname)), None)
+    needing = owners.subject(one.needed_by).distribution
+    for found, _ in owners.present(one.soname):
+        if needing is None or is_from_wheel(one.soname) or _is_meant(found, needing):
+            return found
+    return None
+
+
+def _is_meant(found: Distribution, needing: Distribution) -> bool:
+    """Say whether a copy is there for another's sake: what else wheels bring is their own."""
+    needed = {str(canonicalize_name(one.name)) for one in requirements_of(needing)}
+    return found.name in {needing.name, *needed}
 
 
 def _shadowed(one: LoadedLibrary, holder: Distribution, *, is_lacking: bool) -> Finding:
-    version = version_of(one.path)
+    version = version_of(one.real or one.path) or version_of(one.path)
     variable = variable_of(one)
     said = f" ({version})" if version else ""
     return Finding(
@@ -81,7 +101,11 @@ def _shadowed(one: LoadedLibrary, holder: Distribution, *, is_lacking: bool) -> 
         message=(
             f"{variable or 'the system'} puts `{one.path}`{said} before the copy of {holder.label}"
         ),
-        evidence=(f"needed by {one.needed_by}", f"found by {one.how}"),
+        evidence=(
+            f"needed by {one.needed_by}",
+            f"found by {one.how}",
+            *((f"which is {one.real}",) if one.real not in {"", one.path} else ()),
+        ),
         fixes=(_take_away(one.path, variable),),
         because=(f"env:{variable}",) if variable else (),
         brings=(f"file:{one.path}", f"library:{one.soname}"),
@@ -183,7 +207,8 @@ def two_copies(links: Links) -> Iterator[Finding]:
     """
     lacking = {one.found for one in links.versions}
     for soname in _RUNTIMES:
-        paths = sorted({one.path for one in links.loaded if one.soname == soname})
+        files = {one.real or one.path: one.path for one in links.loaded if one.soname == soname}
+        paths = sorted(files.values())
         if len(paths) < 2:  # noqa: PLR2004
             continue
         short = any(path in lacking for path in paths)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import owners_for, shortened
@@ -87,11 +87,15 @@ def _what(subject: Subject, modules: list[StoppedModule]) -> str:
     may_stop = dict.fromkeys(name for one in modules for name in one.may_stop)
     parts = [one.part for one in modules]
     if stops:
-        return f"{subject.label} cannot be imported (`import {next(iter(stops))}`)"
+        return f"{subject.label} cannot be imported ({_imports(stops)})"
     if may_stop:
-        return f"{subject.label} most likely cannot be imported (`import {next(iter(may_stop))}`)"
+        return f"{subject.label} most likely cannot be imported ({_imports(may_stop)})"
     more = len(set(parts)) - 1
     return f"{subject.label} is without `{parts[0]}`{f' and {more} more modules' if more else ''}"
+
+
+def _imports(names: Iterable[str]) -> str:
+    return ", ".join(shortened((f"`import {name}`" for name in names), most=3))
 
 
 RULES = (lacking_system,)

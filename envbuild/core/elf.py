@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from envbuild.core.elfbytes import Bytes, ElfError, Window
 from envbuild.core.elfdynamic import parse_dynamic
 from envbuild.core.elfheader import parse_header
-from envbuild.core.elfsymbols import Symbols, Wanted
+from envbuild.core.elfsymbols import LARGE, Symbols, Wanted
 from envbuild.core.elfversions import VersionNeed, parse_definitions, parse_needs
 
 if TYPE_CHECKING:
@@ -80,6 +80,11 @@ class Elf:
         if self._names is None:
             self._names = self._table().names(without=self.undefined())
         return self._names
+
+    @property
+    def is_large(self) -> bool:
+        """Whether ``names`` gives nothing because there are too many."""
+        return self.dynamic.strings[1] > LARGE
 
     def defines(self, name: bytes, version: str | None = None) -> bool:
         """Return whether the loader would find this symbol here."""

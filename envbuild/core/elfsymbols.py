@@ -33,6 +33,8 @@ _INTERNAL, _HIDDEN = 1, 2
 _ABSOLUTE = 0xFFF1
 _FIRST_VERSION = 2
 _MAX_STRINGS = 2_000_000
+LARGE = 32 << 20  # libtensorflow_cc.so.2 has 87 MB of names, torch's libraries up to 21
+_MOST_OF_NAME = 512
 
 
 class Wanted(NamedTuple):
@@ -109,15 +111,30 @@ class Symbols:
         if not numbers:
             return ()
         versions = self._versions()
-        strings = self._strings()
-        end = strings.index
         try:
-            names = [strings[starts[at] : end(0, starts[at])] for at in numbers]
+            names = self._named([starts[at] for at in numbers])
             weak = [kinds[at] >> 4 == _WEAK for at in numbers]
             marks = [versions[at] & ~HIDDEN if versions else 0 for at in numbers]
             return tuple(map(_wanted, zip(names, weak, marks, strict=True)))
         except ValueError:
             raise ElfError("the name of a symbol lies outside of the string table") from None
+
+    def _named(self, places: list[int]) -> list[bytes]:
+        """Return the names at some places of the string table; raise ValueError outside of it."""
+        if self._dynamic.strings[1] > LARGE:
+            return list(map(self._name_at, places))
+        strings = self._strings()
+        end = strings.index
+        return [strings[at : end(0, at)] for at in places]
+
+    def _name_at(self, place: int) -> bytes:
+        start, size = self._dynamic.strings
+        for most in (_MOST_OF_NAME, MAX_NAME * 16):
+            row = self._window.table(start + place, min(most, size - place), what="name")
+            text, end, _ = row.partition(b"\0")
+            if end:
+                return text
+        raise ValueError
 
     def _versions(self) -> memoryview | None:
         if VERSYM not in self._dynamic.tags:
@@ -133,9 +150,12 @@ class Symbols:
     def names(self, without: tuple[Wanted, ...] = ()) -> set[bytes]:
         """Return the names that stand alone in the string table, less those ``without``.
 
-        It is a quick guess at what is defined. A linker may store ``ncclSend`` as the tail of
-        ``pncclSend``: what is not among the names must be asked of ``defines``.
+        It is a quick guess at what is defined; of a large table there is none. A linker may
+        store ``ncclSend`` as the tail of ``pncclSend``: what is not among the names must be asked
+        of ``defines``.
         """
+        if self._dynamic.strings[1] > LARGE:
+            return set()
         strings = self._strings()
         parts = strings.split(b"\0", _MAX_STRINGS + 1)
         if len(parts) > _MAX_STRINGS + 1:

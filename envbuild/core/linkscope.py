@@ -78,6 +78,12 @@ class Scopes:
             self.loader.note(module.path, error)
             return _NO_NAMES
 
+    def without(self, wanted: set[bytes], module: Module) -> set[bytes]:
+        """Return the names that an object most likely does not define."""
+        if module.elf.is_large:
+            return {name for name in wanted if not self.defines(module, name)}
+        return wanted - self.names(module)
+
     def undefined(self, module: Module) -> tuple[Wanted, ...]:
         """Return the symbols an object wants."""
         try:

@@ -88,7 +88,7 @@ def _unresolved(scopes: Scopes, module: Module) -> set[bytes]:
         if not rest:
             return rest
         if other is not module:
-            rest = rest - scopes.names(other)
+            rest = scopes.without(rest, other)
     for other in scopes.of(module) if rest else ():
         rest = {name for name in rest if not scopes.defines(other, name)}
         if not rest:

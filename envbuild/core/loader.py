@@ -161,7 +161,9 @@ class Loader:
 
     def note_loaded(self, name: str, module: Module, *, how: str, needed_by: str) -> None:
         """Keep how a library was first found at a path."""
-        entry = LoadedLibrary(soname=name, path=module.path, how=how, needed_by=needed_by)
+        entry = LoadedLibrary(
+            soname=name, path=module.path, how=how, needed_by=needed_by, real=module.real
+        )
         self.loaded.setdefault((name, module.path), entry)
 
 

@@ -68,13 +68,15 @@ class MissingVersion:
 class LoadedLibrary:
     """Which file a SONAME resolves to, and how it was found.
 
-    ``how`` is one of rpath, runpath, ld_library_path, preload, cache, default, loaded.
+    ``how`` is one of rpath, runpath, ld_library_path, preload, cache, default, loaded. ``path``
+    is as the loader builds it, ``real`` the same file's with no link left; empty where unknown.
     """
 
     soname: str
     path: str
     how: str
     needed_by: str
+    real: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
