@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import owners_for, shortened
@@ -15,6 +15,8 @@ from envbuild.model.installed import Installed, Ownership
 from envbuild.model.links import Links
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from envbuild.checks.owners import Subject
     from envbuild.model.links import StoppedModule
 
