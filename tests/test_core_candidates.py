@@ -8,8 +8,9 @@ import pytest
 from fakes import FakeFacts, FakeSource, code, context, cuda, linux, target, wheel
 from packaging.specifiers import SpecifierSet
 
-from envbuild.core.candidates import belongs, candidates, coverage_notes
+from envbuild.core.candidates import belongs, candidates
 from envbuild.core.targetversions import oldest_driver
+from envbuild.core.torchcode import coverage_notes
 from envbuild.model.facts import TorchBuild
 from envbuild.model.project import IndexUrls
 from envbuild.model.target import Platform

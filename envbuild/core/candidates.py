@@ -9,16 +9,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from envbuild.core.archs import Coverage, coverage, describe, own_code_only, toolkit_knows
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page, pytorch_page
-from envbuild.core.jetson import jetson_notes, jetson_reason
-from envbuild.core.targetversions import oldest_driver
-from envbuild.core.treebuild import accepts_build, satisfies
-from envbuild.core.wanted import accepts, asked
-from envbuild.core.wheeltags import local_of, public_of
+from envbuild.core.torchcode import proof_of
+from envbuild.core.torchfit import cuda_allowed, refusal_of
+from envbuild.core.wanted import accepts
+from envbuild.core.wheeltags import local_of
 from envbuild.model.cuda import CudaVersion
-from envbuild.model.stack import Candidate, Refusal, Rejection
+from envbuild.model.stack import Candidate, Rejection
 from envbuild.model.target import Platform
 from envbuild.model.wheel import PageKind
 
@@ -27,10 +25,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from envbuild.core.context import Context
-    from envbuild.model.cuda import ComputeCapability
-    from envbuild.model.facts import DeviceCode, TorchBuild
+    from envbuild.model.facts import TorchBuild
     from envbuild.model.wheel import IndexPage, WheelFile
-    from envbuild.ports import Facts
 
     Order: TypeAlias = tuple[int, Version, CudaVersion, bool, bool]
 
@@ -54,7 +50,7 @@ def candidates(context: Context) -> tuple[tuple[Candidate, ...], tuple[Rejection
     taken: list[Candidate] = []
     rejected: list[Rejection] = []
     for candidate in _builds(context):
-        refusal = _refusal(candidate, context)
+        refusal = refusal_of(candidate, context)
         if refusal is None:
             taken.append(candidate)
         else:
@@ -72,44 +68,6 @@ def _builds(context: Context) -> Iterator[Candidate]:
     yield from _pypi_builds(context)
 
 
-def coverage_notes(candidate: Candidate, context: Context) -> tuple[str, ...]:
-    """Return what the user must know about how the target's GPUs run a candidate."""
-    if not context.target.gpus:
-        return ()
-    code = torch_code(candidate, context)
-    if code is None:
-        return (f"the GPU code of {candidate.label} is not known",)
-    jit = (
-        f"{candidate.label} has {describe(code)}: {gpu.sm} runs it by JIT only"
-        for gpu in capabilities(context)
-        if coverage(code, gpu, cuda=candidate.cuda) is Coverage.JIT
-    )
-    return (*jit, *jetson_notes(candidate.label, capabilities(context), candidate.cuda))
-
-
-def torch_code(candidate: Candidate, context: Context) -> DeviceCode | None:
-    """Return the GPU code of a build of torch on the target's platform, or None if unknown."""
-    return known_torch_code(context.facts, candidate.torch, candidate.cuda, context.target.platform)
-
-
-def known_torch_code(
-    facts: Facts, torch: WheelFile, cuda: CudaVersion | None, platform: Platform
-) -> DeviceCode | None:
-    """Return the GPU code of a torch wheel: of its build, else of this very file."""
-    if torch.page.kind is PageKind.BASE and not torch.page.key:
-        return None
-    build = facts.torch_build(public_of(torch.version), cuda)
-    code: DeviceCode | None = None
-    if build is not None:
-        code = build.code_x86_64 if platform is Platform.LINUX_X86_64 else build.code_aarch64
-    return code if code is not None else facts.device_code(torch.filename)
-
-
-def capabilities(context: Context) -> tuple[ComputeCapability, ...]:
-    """Return the compute capabilities of the target's GPUs, each once, in the user's order."""
-    return tuple(dict.fromkeys(gpu.capability for gpu in context.target.gpus))
-
-
 def belongs(wheel: WheelFile, accelerator: str) -> bool:
     """Whether a wheel on a page of PyTorch's index is a build for that page's accelerator.
 
@@ -118,23 +76,6 @@ def belongs(wheel: WheelFile, accelerator: str) -> bool:
     """
     local = local_of(wheel.version)
     return local == accelerator or (not local and f"/{accelerator}/" in wheel.url)
-
-
-def cuda_allowed(cuda: CudaVersion | None, context: Context) -> bool:
-    """Whether the target's `cuda` and `driver` admit a CUDA version; the CPU build is None."""
-    target = context.target
-    if cuda is None or target.is_cpu:
-        return cuda is None and target.is_cpu
-    if target.cuda is not None and not target.cuda.contains(str(cuda)):
-        return False
-    needed = context.facts.minimum_driver(cuda, target.platform)
-    oldest = oldest_driver(target.driver)
-    return needed is None or oldest is None or Version(needed) <= oldest
-
-
-def is_proven(candidate: Candidate, context: Context) -> bool:
-    """Whether the GPU code of a candidate is known, so that every GPU is known to run it."""
-    return not context.target.gpus or torch_code(candidate, context) is not None
 
 
 def accelerators(context: Context) -> tuple[str, ...]:
@@ -220,78 +161,11 @@ def _required_cuda(requires: tuple[str, ...]) -> CudaVersion | None:
     return None
 
 
-def _refusal(candidate: Candidate, context: Context) -> Refusal | None:
-    if candidate is context.base_torch:
-        refusal = _base_refusal(candidate, context)
-        if refusal is not None:
-            return refusal
-    if context.target.is_cpu:
-        return None
-    if candidate.cuda is None:
-        return Refusal(project="torch", reason=_without_cuda(candidate, context), excludes="gpus")
-    code = torch_code(candidate, context)
-    missing = [gpu for gpu in capabilities(context) if not _may_run(code, gpu, candidate.cuda)]
-    if not missing:
-        return None
-    names = ", ".join(gpu.sm for gpu in missing)
-    if code is None and all(toolkit_knows(candidate.cuda, gpu) for gpu in missing):
-        reason = f"{candidate.label} is made for servers and has no code for {names}"
-    elif code is None:
-        reason = f"CUDA {candidate.cuda} of {candidate.label} does not compile for {names}"
-    else:
-        reason = f"{candidate.label} has no code for {names}: {describe(code)}"
-    reason += jetson_reason(missing)
-    return Refusal(project="torch", reason=reason, excludes="gpus")
-
-
-def _base_refusal(candidate: Candidate, context: Context) -> Refusal | None:
-    """Return why the torch of a base is not what the target asks for."""
-    target, version = context.target, candidate.torch.version
-    kept = f"the base has {candidate.label}, which is kept"
-    if target.torch is not None and not satisfies(version, target.torch):
-        reason = f"{kept}, and `torch` of the target is `{target.torch}`"
-        return Refusal(project="torch", reason=reason, excludes="torch")
-    if not accepts_build(context.wanted, "torch", version):
-        wanted = asked(context.wanted, "torch")
-        return Refusal(project="torch", reason=f"{kept}, wanted `{wanted}`", excludes=wanted)
-    if not target.is_cpu and candidate.cuda and not cuda_allowed(candidate.cuda, context):
-        reason = f"{kept}, and `cuda` or `driver` of the target exclude CUDA {candidate.cuda}"
-        return Refusal(project="torch", reason=reason, excludes="cuda")
-    return None
-
-
-def _without_cuda(candidate: Candidate, context: Context) -> str:
-    platform = context.target.platform
-    if candidate is context.base_torch:
-        return f"{candidate.label} has no code for GPUs"
-    if platform is Platform.LINUX_AARCH64:
-        return f"torch {candidate.public} from PyPI is a CPU build on {platform.value}"
-    return f"it is not known with which CUDA torch {candidate.public} from PyPI was built"
-
-
-def _may_run(code: DeviceCode | None, gpu: ComputeCapability, cuda: CudaVersion) -> bool:
-    """Whether a GPU runs a build, or may run one whose code is not known."""
-    if code is None:
-        return toolkit_knows(cuda, gpu) and not own_code_only(gpu, cuda)
-    return coverage(code, gpu, cuda=cuda) is not Coverage.NONE
-
-
 def _order(candidate: Candidate, context: Context) -> Order:
     return (
-        _proof(candidate, context),
+        proof_of(candidate, context),
         Version(candidate.public),
         candidate.cuda or _NO_CUDA,
         candidate.torch.sha256 is not None,
         candidate.torch.page.kind is PageKind.PYTORCH,
     )
-
-
-def _proof(candidate: Candidate, context: Context) -> int:
-    """Rank how sure it is that the GPUs run a candidate: natively, by JIT, not known."""
-    code = torch_code(candidate, context)
-    if code is None and capabilities(context):
-        return 0
-    by_jit = code is not None and any(
-        coverage(code, gpu, cuda=candidate.cuda) is Coverage.JIT for gpu in capabilities(context)
-    )
-    return 1 if by_jit else 2

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from datetime import date, datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from envbuild.core.buildtable import BUILD_KEYS, INDEX_KEYS, builds_of, indexes_of
 from envbuild.core.doctortable import DOCTOR_KEYS
 from envbuild.core.fields import Fields, Problems, listed, nearest, shown
+from envbuild.core.moment import moment_of
 from envbuild.core.projectchecks import check_builds, check_layer, check_python, check_torch
 from envbuild.core.requirements import (
     declared_names,
@@ -59,9 +59,6 @@ gpus = ["RTX PRO 2000 Blackwell"]
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _TOML_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
-_MOMENT = re.compile(
-    r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2})(?:\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?"
-)
 
 
 def parse_project(
@@ -243,7 +240,7 @@ class _Reader:
         value = self._table.raw.get("exclude-newer")
         if value is None:
             return uv_cutoff(self._document)
-        moment = _moment(value)
+        moment = moment_of(value)
         if moment is not None:
             return moment
         self._table.problem(
@@ -252,31 +249,6 @@ class _Reader:
             hint='exclude-newer = "2026-11-01T00:00:00Z"',
         )
         return None
-
-
-def _moment(value: object) -> str | None:
-    """Return RFC 3339 text in UTC and whole seconds; a date means up to its end, as for uv."""
-    try:
-        moment = _parsed_moment(value.strip()) if isinstance(value, str) else value
-        if isinstance(moment, datetime):
-            if moment.tzinfo is None:
-                return None
-            return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        if isinstance(moment, date):
-            return f"{(moment + timedelta(days=1)).isoformat()}T00:00:00Z"
-    except (ValueError, OverflowError):
-        pass
-    return None
-
-
-def _parsed_moment(text: str) -> date | None:
-    match = _MOMENT.fullmatch(text)
-    if match is None:
-        return None
-    day, time, offset = match.groups()
-    if time is None:
-        return date.fromisoformat(day)
-    return datetime.fromisoformat(f"{day}T{time}{offset.upper().replace('Z', '+00:00')}")
 
 
 def _cpu_notes(targets: tuple[Target, ...], table: Fields) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envbuild.core.candidates import known_torch_code
 from envbuild.core.kernels import (
     Driver,
     Package,
@@ -16,6 +15,7 @@ from envbuild.core.kernels import (
 from envbuild.core.lockview import shown
 from envbuild.core.ptxisa import cuda_of_driver
 from envbuild.core.targetversions import oldest_driver
+from envbuild.core.torchcode import known_torch_code
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.target import Platform

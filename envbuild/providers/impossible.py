@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.core.archs import toolkit_knows
-from envbuild.core.candidates import accelerators, is_proven
+from envbuild.core.candidates import accelerators
 from envbuild.core.indexpages import pytorch_page
 from envbuild.core.redact import redact_url
+from envbuild.core.torchcode import is_proven
 from envbuild.core.wanted import asked
 from envbuild.errors import RefusedError
 from envbuild.model.cuda import CudaVersion

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from envbuild.core.candidates import candidates, coverage_notes
+from envbuild.core.candidates import candidates
 from envbuild.core.context import context_for
+from envbuild.core.torchcode import coverage_notes
 from envbuild.model.stack import IndexPin, Refusal, Rejection, SourceBuild, Stack
 from envbuild.providers.frozen import for_provider, frozen_refusals, with_frozen
 from envbuild.providers.registry import PROVIDERS

@@ -9,9 +9,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from envbuild.core.archs import Coverage, coverage, toolkit_knows
-from envbuild.core.candidates import capabilities
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page
+from envbuild.core.torchcode import capabilities
 from envbuild.core.wanted import accepts, asked
 from envbuild.core.wheeltags import fits, pythons
 from envbuild.model.cuda import CudaVersion
