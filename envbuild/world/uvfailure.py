@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import TYPE_CHECKING
 
 from envbuild.core.redact import redact_text, redact_url
 from envbuild.core.uvreason import NO_SOLUTION, contradiction, refused_by, without_chatter
-from envbuild.errors import WorldError
+from envbuild.errors import InputError, WorldError
 from envbuild.model.resolution import Unavailable, Unsatisfiable
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ _UNREACHED = (
     "operation timed out",
     "Could not resolve host",
     "unable to access",
+)
+_UNREAD = re.compile(
+    r"Failed to parse:? `pyproject\.toml`.*\n.*TOML parse error at line \d+, column \d+\n"
+    r"\s*\|\n\s*\d+ \| (?P<line>.*)\n\s*\|.*\n(?P<why>.*)"
 )
 _NOT_AN_INDEX = ("unexpected JSON", "Unsupported `Content-Type`", "unexpected HTML")
 _MIRROR = "name a mirror in [tool.envbuild.indexes]"
@@ -59,6 +64,17 @@ def failure(
         _raise_if_refused(text)
         return Unsatisfiable(reason=contradiction(text))
     raise _world_error(answer.returncode, text)
+
+
+def refuse_unread(stderr: str, *, scratch: str) -> None:
+    """Raise InputError where uv cannot read the project, or goes on without its settings."""
+    found = _UNREAD.search(redact_text(stderr).replace(f"{scratch}/project/", ""))
+    if found is not None:
+        raise InputError(
+            f"`{found['line'].strip()}` in pyproject.toml is not what uv takes:"
+            f" {found['why'].strip().rstrip('.')}",
+            hint="https://docs.astral.sh/uv/reference/settings/ lists the keys of [tool.uv]",
+        )
 
 
 def _raise_if_refused(text: str) -> None:
