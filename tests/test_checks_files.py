@@ -105,6 +105,23 @@ def test_equal_bytes_and_two_versions_of_one_package_are_no_conflict(made: MadeE
     assert found(two_owners, made.read(), made.ownership()) == []
 
 
+@pytest.mark.parametrize(("torch", "keep"), [(None, "12x"), ("2.1.0+cu118", "11x")])
+def test_of_builds_for_two_cudas_the_one_of_torch_stays(
+    tmp_path: Path, torch: str | None, keep: str
+) -> None:
+    made = EnvMaker(tmp_path).venv()
+    if torch:
+        made.torch(torch)
+    for major in ("12x", "11x"):
+        files = {"cupy/_core/core.so": major.encode()}
+        made.install(f"cupy-cuda{major}", "13.6.0", files=files, requested=True)
+    drop = {"12x": "11x", "11x": "12x"}[keep]
+    assert two(made).fixes == (
+        Remove(names=(f"cupy-cuda{drop}",)),
+        Reinstall(names=(f"cupy-cuda{keep}",)),
+    )
+
+
 # EB202
 
 

@@ -285,10 +285,10 @@ def test_an_assembler_that_knows_the_gpu(
     assert found(old_ptxas, installed, aim(capability), host(environment=environment)) == []
 
 
-def bitsandbytes(torch: str, *tags: str) -> object:
+def bitsandbytes(torch: str, *tags: str, version: str = "0.48.0") -> object:
     files = [f"bitsandbytes/libbitsandbytes_cuda{tag}.so" for tag in tags]
     return env(
-        dist("bitsandbytes 0.48.0", *files, "bitsandbytes/libbitsandbytes_cpu.so"), torch=torch
+        dist(f"bitsandbytes {version}", *files, "bitsandbytes/libbitsandbytes_cpu.so"), torch=torch
     )
 
 
@@ -298,6 +298,16 @@ def test_bitsandbytes_without_a_library_for_this_cuda() -> None:
     assert finding.fixes == (Export(variable="BNB_CUDA_VERSION", value="130"),)
     finding = one(no_bitsandbytes, bitsandbytes("2.13.0+cu130", "118", "129"))
     assert finding.fixes == (Install(requirements=("bitsandbytes>0.48.0",)),)
+
+
+def test_the_release_of_bitsandbytes_that_has_the_library() -> None:
+    old = bitsandbytes("2.8.0+cu128", "118", "125", version="0.43.3")
+    finding = one(no_bitsandbytes, old)
+    assert finding.fixes == (Install(requirements=("bitsandbytes>=0.45.3",)),)
+    lost = bitsandbytes("2.9.0+cu129", "128", "130", version="0.50.0")
+    assert one(no_bitsandbytes, lost).fixes == (
+        Install(requirements=("bitsandbytes>=0.46.1,<0.50",)),
+    )
 
 
 def test_bitsandbytes_and_the_variable() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envbuild.checks import changedfiles
-from envbuild.checks.owners import counted, shortened
+from envbuild.checks.owners import counted, shortened, torch_cuda
 from envbuild.checks.packagedata import same_import, same_imports
 from envbuild.checks.rule import rule
 from envbuild.checks.sharedfiles import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Distribution, RecordEntry, SharedPath
 
 _TWIN = re.compile(r"^(nvidia-.*)-cu(11|12|13)$")
+_BUILD = re.compile(r"(?P<stem>[\w-]+?)-(?:cu|cuda)(?P<major>1[1-9])\d?x?")
 _MOST = 4
 _QUIET = re.compile(
     r"\.(?:md|rst|txt|html|pyi|h|hpp|cuh|c|cpp|cu|pyx|pxd|a|typed)$|LICEN[CS]E|\.dist-info/"
@@ -62,14 +63,20 @@ def two_owners(installed: Installed, ownership: Ownership) -> Iterator[Finding]:
     for overlap in overlaps(installed, ownership):
         code = tuple(one for one in overlap.code if one.disk is not None)
         if code:
-            yield _clobbered(overlap, code, needs)
+            yield _clobbered(overlap, code, needs, kept=_of_right_cuda(overlap, installed))
         elif any(one.disk is not None for one in overlap.paths):
             trivial.append(overlap)
     if trivial:
         yield _trivial(trivial)
 
 
-def _clobbered(overlap: Overlap, code: tuple[SharedPath, ...], needs: tuple[Need, ...]) -> Finding:
+def _clobbered(
+    overlap: Overlap,
+    code: tuple[SharedPath, ...],
+    needs: tuple[Need, ...],
+    *,
+    kept: Distribution | None,
+) -> Finding:
     a, b = overlap.a, overlap.b
     winner = overlap.winner()
     losers = (a, b) if winner is None else (overlap.other(winner),)
@@ -89,7 +96,7 @@ def _clobbered(overlap: Overlap, code: tuple[SharedPath, ...], needs: tuple[Need
             f" with different content, {on_disk}"
         ),
         evidence=(*_hashes((libraries or code)[0]), *shortened(dependents, most=_MOST)),
-        fixes=_fixes(overlap, winner, needs),
+        fixes=_fixes(overlap, winner, needs, kept=kept),
         because=(f"dist:{a.name}", f"dist:{b.name}"),
         brings=(
             *(f"file:{absolute(a, one.path)}" for one in libraries),
@@ -106,10 +113,34 @@ def _is_meant(one: Distribution, needs: tuple[Need, ...]) -> bool:
     return was_asked_for(one) or bool(_askers(one, needs))
 
 
+def _of_right_cuda(overlap: Overlap, installed: Installed) -> Distribution | None:
+    """Return which of two builds for different CUDAs belongs here: torch's CUDA, else the newer.
+
+    They are told by their names: `cupy-cuda11x` and `cupy-cuda12x`.
+    """
+    builds = {one.name: _BUILD.fullmatch(one.name) for one in (overlap.a, overlap.b)}
+    a, b = builds[overlap.a.name], builds[overlap.b.name]
+    if a is None or b is None or a["stem"] != b["stem"] or a["major"] == b["major"]:
+        return None
+    cuda = torch_cuda(installed)
+    of_torch = str(cuda.major) if cuda else ""
+    is_a = (a["major"] == of_torch, int(a["major"])) > (b["major"] == of_torch, int(b["major"]))
+    return overlap.a if is_a else overlap.b
+
+
 def _fixes(
-    overlap: Overlap, winner: Distribution | None, needs: tuple[Need, ...]
+    overlap: Overlap,
+    winner: Distribution | None,
+    needs: tuple[Need, ...],
+    *,
+    kept: Distribution | None,
 ) -> tuple[Fix, ...]:
-    """Remove the one that nobody asked for; which of two that somebody did is a person's choice."""
+    """Remove the one that nobody asked for; which of two that somebody did is a person's choice.
+
+    Of builds for different CUDAs it is ``kept``.
+    """
+    if kept is not None:
+        return (Remove(names=(overlap.other(kept).name,)), Reinstall(names=(kept.name,)))
     for one in (overlap.a, overlap.b):
         other = overlap.other(one)
         if not _is_meant(one, needs) and (winner is not None or _is_meant(other, needs)):

@@ -7,8 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from packaging.specifiers import SpecifierSet
+
 from envbuild.checks.owners import torch_cuda, torch_label
 from envbuild.checks.rule import rule
+from envbuild.checks.tables import table
 from envbuild.core.ptxas import TRITON_NAMES, ptxas_gap
 from envbuild.model.cuda import ComputeCapability, CudaVersion
 from envbuild.model.finding import Finding, Severity
@@ -84,7 +87,8 @@ def no_bitsandbytes(installed: Installed, host: Host) -> Iterator[Finding]:
 
     **Example.** bitsandbytes has libraries for CUDA 11.8 to 13.0, torch is built for 13.1.
 
-    **Fix.** Install a newer release, or set `BNB_CUDA_VERSION` to the nearest of the same major.
+    **Fix.** Install a release that has it; where there is none, set `BNB_CUDA_VERSION` to the
+    nearest of the same major.
     """
     cuda, one = torch_cuda(installed), installed.find("bitsandbytes")
     tags = _bitsandbytes_tags(installed)
@@ -95,7 +99,10 @@ def no_bitsandbytes(installed: Installed, host: Host) -> Iterator[Finding]:
     if wanted in tags:
         return
     same = [tag for tag in tags if CudaVersion.parse(f"cu{tag}").major == cuda.major]
-    newer: Fix = Install(requirements=(f"bitsandbytes>{one.version}",))
+    nearest: Fix = Install(requirements=(f"bitsandbytes>{one.version}",))
+    if same:
+        nearest = Export(variable=_BNB_VARIABLE, value=same[-1])
+    release = None if chosen else _with_library(wanted, other_than=one.version)
     named = f"{_BNB_VARIABLE}={chosen}" if chosen else torch_label(installed)
     yield Finding(
         code="EB406",
@@ -103,11 +110,19 @@ def no_bitsandbytes(installed: Installed, host: Host) -> Iterator[Finding]:
         subject=one.label,
         message=f"{one.label} has no libbitsandbytes_cuda{wanted}.so, which {named} asks for",
         evidence=(f"it has {', '.join(tags)}",),
-        hint="a newer release may have it",
-        fixes=(Export(variable=_BNB_VARIABLE, value=same[-1]) if same else newer,),
+        hint=None if release else "a newer release may have it",
+        fixes=(release or nearest,),
         because=("dist:torch", f"env:{_BNB_VARIABLE}") if chosen else ("dist:torch",),
         brings=("import:bitsandbytes",),
     )
+
+
+def _with_library(wanted: str, *, other_than: str) -> Fix | None:
+    """Return what installs a release that has the library for a CUDA, on x86_64 at least."""
+    releases: str | None = table("packages")["bitsandbytes"].get(f"cuda{wanted}")
+    if releases is None or SpecifierSet(releases).contains(other_than, prereleases=True):
+        return None
+    return Install(requirements=(f"bitsandbytes{releases}",))
 
 
 def _bitsandbytes_tags(installed: Installed) -> list[str]:
