@@ -143,8 +143,15 @@ def _hint(subject: Subject, installed: Installed) -> str | None:
 
 
 def _because(subject: Subject) -> tuple[str, ...]:
-    """Name torch's own lack as the reason for that of what is released with it."""
-    if is_companion(subject.name) or subject.name.startswith("nvidia-"):
+    """Name torch's own lack as the reason for that of what is released with it.
+
+    What a library lacks beside symbols, or in another version than torch pins, is no problem of
+    its own.
+    """
+    if subject.name.startswith("nvidia-"):
+        wrong = (f"wrong:{subject.name}", f"pin:{subject.name}")
+        return (subject.token, _TORCH_CODE, *wrong)
+    if is_companion(subject.name):
         return (subject.token, _TORCH_CODE)
     return (subject.token,)
 

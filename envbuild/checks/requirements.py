@@ -83,8 +83,13 @@ def _unmet(needs: list[Need], present: dict[str, Distribution]) -> Finding:
         evidence=shortened((_line(need, present) for need in needs), most=_MOST),
         hint=None if len(missing) == len(needs) else _hint(needs, present),
         fixes=_fixes(needs, missing),
-        because=(f"dist:{by.name}", *(f"dist:{name}" for name in names)),
+        because=(
+            f"dist:{by.name}",
+            *(f"dist:{name}" for name in names),
+            *(f"wrong:{name}" for name in names if len(names) == 1 and name.startswith("nvidia-")),
+        ),
         brings=(
+            *(f"pin:{n.name}" for n in needs if n.by.name == "torch" and n.name in present),
             *(f"library:{library}" for library in libraries),
             *((f"import:{by.name}", *(f"dist:{one.name}" for one in missing)) if fatal else ()),
         ),

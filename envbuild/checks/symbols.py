@@ -90,6 +90,7 @@ def _lacking(
     names = sorted({one.name for one in symbols})
     library = posixpath.basename(provider)
     package = _belonging(owners, subject, provider)
+    owner = owners.subject(provider).distribution
     pin = torch_pin(owners.installed, package) if package else None
     pinned = f"; torch pins `{package}=={pin}`" if pin else ""
     spans = spans_of(names, provider, facts)
@@ -117,7 +118,11 @@ def _lacking(
             subject.token,
             *gaps_of(owners, links, subject.name or "torch"),
         ),
-        brings=(*(f"symbol:{name}" for name in names), *subject.brings),
+        brings=(
+            *(f"symbol:{name}" for name in names),
+            *(() if owner is None else (f"wrong:{owner.name}",)),
+            *subject.brings,
+        ),
     )
 
 
