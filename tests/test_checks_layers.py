@@ -11,8 +11,9 @@ from checkvalues import dist, env, found, one
 from envmaker import EnvMaker
 from lockworld import pyproject
 
-from envbuild.checks.drift import different_sets, drift, sync_removes
+from envbuild.checks.drift import drift, sync_removes
 from envbuild.checks.layers import RULES, both_layers, incomplete, loose_settings, unusable_locks
+from envbuild.checks.locksets import different_sets
 from envbuild.core.lockdrift import drift_from, is_locked, lock_for
 from envbuild.model.finding import Severity
 from envbuild.model.fix import Manual, Relock
@@ -174,6 +175,24 @@ def test_locks_of_one_target_that_differ() -> None:
     assert finding.severity is Severity.ERROR
     assert "torch: lockfiles/pylock.gpu.toml has 2.7.0+cu128" in finding.evidence[0]
     assert isinstance(finding.fixes[0], Relock)
+
+
+def test_locks_of_one_version_with_other_files() -> None:
+    mine = pylock("torch 2.7.0+cu128", "six 1.17.0")
+    theirs = replace(mine, path="requirements.gpu.txt")
+
+    def hashed(one: LockFile, *digests: str) -> LockFile:
+        return replace(one, packages=tuple(replace(p, sha256=digests) for p in one.packages))
+
+    first = hashed(mine, "a" * 64, "b" * 64)
+    for second in (hashed(theirs, "b" * 64), hashed(theirs)):
+        assert found(different_sets, pip_layer(first, requirements=(second,))) == []
+    finding = one(different_sets, pip_layer(first, requirements=(hashed(theirs, "c" * 64),)))
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence == (
+        "torch 2.7.0+cu128: the files have other hashes",
+        "six 1.17.0: the files have other hashes",
+    )
 
 
 def test_uv_lock_may_hold_more_than_the_target() -> None:
@@ -341,7 +360,7 @@ def test_the_pip_layer_is_silent_after_its_own_install(world: World) -> None:
 
 def test_every_rule_has_a_page_with_the_four_parts() -> None:
     codes = [rule.code for rule in RULES]
-    assert codes == ["EB501", "EB502", "EB504", "EB503", "EB505", "EB506", "EB507", "EB508"]
+    assert codes == ["EB501", "EB504", "EB502", "EB503", "EB505", "EB506", "EB507", "EB508"]
     for rule in RULES:
         assert _parts(rule) == 4, rule.code
 

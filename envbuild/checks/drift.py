@@ -1,4 +1,4 @@
-"""EB501, EB502 and EB504: what is installed, and what the locks say about it."""
+"""EB501 and EB504: what is installed, and what the lock says about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import counted, shortened, torch_label
 from envbuild.checks.rule import rule
-from envbuild.core.compare import compare_sets
 from envbuild.core.lockdrift import drift_from, is_coupled, lock_for, needed_by
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual, Relock
@@ -178,70 +177,6 @@ def _absent(lock: LockFile, names: tuple[str, ...]) -> Finding:
     )
 
 
-@rule("EB502", "The lock files do not hold the same set", severity=Severity.WARNING)
-def different_sets(layers: Layers) -> Iterator[Finding]:
-    """Compare the files that one target is locked in.
-
-    **What it finds.** A pylock and a requirements file of one target with other versions, and a
-    uv.lock that differs from the pylock of the default target. uv.lock may hold more, for extras
-    and groups. A difference in torch or what belongs to it is an error.
-
-    **Why it matters.** pip, uv and the install script then make different environments of one
-    commit.
-
-    **Example.** uv.lock was updated by `uv lock --upgrade-package torch`, the pylock was not.
-
-    **Fix.** `envbuild lock` writes all files of a target together.
-    """
-    for pylock in layers.pylocks:
-        for requirements in layers.requirements:
-            if pylock.target and pylock.target == requirements.target and pylock.fits:
-                sets = {one.path: _versions(one) for one in (pylock, requirements)}
-                yield from _differences(sets)
-        default = layers.uses_envbuild and pylock.target == layers.default_target
-        if default and pylock.fits and layers.managed and layers.uv_lock is not None:
-            yield from _differences(_against_uv(layers.uv_lock, pylock))
-
-
-def _versions(lock: LockFile) -> dict[str, str]:
-    unhashed = dict(text.partition("==")[::2] for text in lock.incomplete)
-    return {**unhashed, **{one.name: one.version for one in lock.packages}}
-
-
-def _against_uv(uv_lock: LockFile, pylock: LockFile) -> dict[str, dict[str, str]]:
-    """Return the two sets without what uv.lock alone may hold."""
-    theirs = _versions(pylock)
-    ours = {one.name: one.version for _, one in uv_lock.optional} | _versions(uv_lock)
-    several = {one.name for _, one in uv_lock.optional} & {one.name for one in uv_lock.packages}
-    mine = {name: version for name, version in ours.items() if name in theirs}
-    comparable = {name: version for name, version in theirs.items() if name not in several}
-    return {
-        uv_lock.path: {name: mine[name] for name in mine if name not in several},
-        pylock.path: comparable,
-    }
-
-
-def _differences(sets: dict[str, dict[str, str]]) -> Iterator[Finding]:
-    lines = tuple(compare_sets(sets))
-    if not lines:
-        return
-    first, second = sets
-    names = {
-        n for n in sets[first].keys() | sets[second] if sets[first].get(n) != sets[second].get(n)
-    }
-    grave = any(map(is_coupled, names))
-    yield Finding(
-        code="EB502",
-        severity=Severity.ERROR if grave else Severity.WARNING,
-        subject=second,
-        message=f"{first} and {second} differ in {counted(len(lines), 'package')}",
-        evidence=shortened(lines, most=_MOST),
-        hint="run `envbuild lock`, which writes all of them together",
-        fixes=(Relock(reason=f"{first} and {second} do not hold the same set"),),
-        brings=(f"lock:{first}", f"lock:{second}"),
-    )
-
-
 @rule("EB504", "`uv sync` would remove what torch needs", severity=Severity.ERROR)
 def sync_removes(installed: Installed, layers: Layers) -> Iterator[Finding]:
     """Find packages that torch needs and that uv.lock does not hold.
@@ -289,4 +224,4 @@ def _removed(lock: LockFile, label: str, names: tuple[str, ...], severity: Sever
     )
 
 
-RULES = (drift, different_sets, sync_removes)
+RULES = (drift, sync_removes)

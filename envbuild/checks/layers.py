@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from envbuild.checks import drift, lockedbuild
+from envbuild.checks import drift, lockedbuild, locksets
 from envbuild.checks.drift import is_synced
 from envbuild.checks.owners import counted, shortened
 from envbuild.checks.rule import rule
@@ -230,6 +230,7 @@ def _intersect(a: str, b: str) -> bool:
 
 RULES = (
     *drift.RULES,
+    *locksets.RULES,
     both_layers,
     loose_settings,
     incomplete,
