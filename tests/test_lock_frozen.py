@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from envmaker import EnvMaker
+from envmaker import EnvMaker, MadeEnv
 from lockworld import pyproject
 
 from envbuild.core.pylock import read_target_lock
@@ -17,7 +18,6 @@ from envbuild.render.rows import count_words, pin_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from envmaker import MadeEnv
     from lockworld import World
 
     from envbuild.model.lock import TargetLock
@@ -275,6 +275,25 @@ def test_a_base_of_another_python_is_refused(world: World, tmp_path: Path) -> No
     write(world, "torch")
     with pytest.raises(InputError, match=r"is Python 3\.12, target `cu128` wants 3\.11"):
         world.lock(base_root=str(made.root))
+
+
+def test_the_packages_of_debians_local_prefix_are_those_of_its_interpreter(
+    world: World, tmp_path: Path
+) -> None:
+    """NVIDIA's images have their torch in `/usr/local`, and their interpreter in `/usr`."""
+    EnvMaker(tmp_path / "image", image=True).standalone("usr")
+    root = tmp_path / "image"
+    site = root / "usr/local/lib/python3.11/dist-packages"
+    site.mkdir(parents=True)
+    MadeEnv(prefix=root / "usr/local", site=site).torch(NVIDIAS, cuda="12.9")
+    write(world, "torch", "peft")
+    world.lock(base_root=str(root))
+    lock = lock_of(world)
+    assert lock.frozen is not None
+    assert (lock.frozen.torch, lock.frozen.python) == (NVIDIAS, "/usr/bin/python3")
+    shutil.rmtree(root / "usr/bin")
+    with pytest.raises(InputError, match="found no interpreter in"):
+        world.lock(base_root=str(root))
 
 
 def test_a_base_without_torch_leaves_torch_to_the_solver(world: World, tmp_path: Path) -> None:

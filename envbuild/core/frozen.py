@@ -68,7 +68,13 @@ def frozen_of(installed: Installed, target: Target) -> Frozen:
 
 
 def _check(installed: Installed, target: Target) -> None:
-    where = installed.executable or installed.prefix
+    where = installed.executable
+    if not where:
+        raise InputError(
+            f"found no interpreter in `{installed.prefix}` of the base, wanted the one that sees "
+            "its packages",
+            hint="name it: `--base-python /usr/bin/python3`",
+        )
     python = ".".join(installed.python.split(".")[:2])
     if python != target.python:
         raise InputError(

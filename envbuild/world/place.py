@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from envbuild.world.rootfs import Root
 
@@ -144,14 +144,21 @@ def _default(*, root: Root, environ: Mapping[str, str], around: Surroundings) ->
         if root.is_image
         else _of_shell(root=root, environ=environ, around=around)
     )
-    for prefix in candidates:
-        if is_prefix(prefix, root=root):
-            return Place(prefix=prefix)
+    fitting: Iterable[str] = (one for one in candidates if is_prefix(one, root=root))
+    if root.is_image:
+        fitting = sorted(fitting, key=lambda one: not _has_interpreter(one, root=root))
+    for prefix in fitting:
+        return Place(prefix=prefix)
     raise InputError(
         "found no environment: no active venv, no `.venv` here or above, no active conda "
         "environment",
         hint=_HINT,
     )
+
+
+def _has_interpreter(prefix: str, *, root: Root) -> bool:
+    """Whether a prefix is more than a folder of packages, as Debian's `/usr/local` is one."""
+    return any(map(_INTERPRETER.fullmatch, root.names(f"{prefix}/bin")))
 
 
 def _of_image(environ: Mapping[str, str]) -> Iterator[str]:
