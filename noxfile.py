@@ -124,6 +124,13 @@ def toolkits(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def numpy_abi(session: nox.Session) -> None:
+    """Read anew which release of each package is the first that is compiled against numpy 2."""
+    session.install("--editable", ".")
+    session.run("python", "scripts/read_numpy_abi.py", *session.posargs)
+
+
+@nox.session(default=False)
 def generated(session: nox.Session) -> None:
     """Write docs/checks.md anew from the rules."""
     session.install("--editable", ".")
@@ -132,12 +139,13 @@ def generated(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def image(session: nox.Session) -> None:
-    """Build a container image for real; needs root, buildah and debootstrap."""
+    """Build container images for real; needs root, buildah and debootstrap."""
     for program in ("buildah", "debootstrap"):
         if shutil.which(program) is None:
             session.error(f"needs `{program}`: apt-get install -y buildah debootstrap")
     install(session, "test")
-    session.run("python", "tests/image/build.py", *session.posargs)
+    for script in ("build.py", "frozen.py"):
+        session.run("python", f"tests/image/{script}", *session.posargs)
 
 
 @nox.session(default=False)

@@ -20,11 +20,18 @@ if TYPE_CHECKING:
 
 PYPI = "https://pypi.org/simple"
 _LINUX_X86_64 = re.compile(r"(?:manylinux|linux)\w*_x86_64\.whl$|-any\.whl$")
+_PYTHON = re.compile(r"-cp3(\d+)-")
 _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
 
 
-def releases(client: HttpClient, project: str, *, index: str = PYPI) -> tuple[WheelFile, ...]:
-    """Return a wheel for Linux on x86_64 of each release that is not yanked, oldest first."""
+def releases(
+    client: HttpClient, project: str, *, index: str = PYPI, since: str = "0"
+) -> tuple[WheelFile, ...]:
+    """Return a wheel for Linux on x86_64 of each final release, oldest first.
+
+    Yanked ones are left out, as is what is older than ``since``. Of several wheels of a release
+    it is the one for the newest Python.
+    """
     page = IndexPage(kind=PageKind.PYPI, key="", name="index", url=index)
     answer = client.get(f"{index.rstrip('/')}/{project}/", accept=_ACCEPT)
     if answer is None:
@@ -38,9 +45,19 @@ def releases(client: HttpClient, project: str, *, index: str = PYPI) -> tuple[Wh
     )
     found: dict[Version, WheelFile] = {}
     for wheel in wheels:
-        if _LINUX_X86_64.search(wheel.filename) and not wheel.yanked:
-            found.setdefault(Version(wheel.version), wheel)
+        version = Version(wheel.version)
+        if not _LINUX_X86_64.search(wheel.filename) or wheel.yanked or version < Version(since):
+            continue
+        if version.is_prerelease:
+            continue
+        if version not in found or _python(wheel) > _python(found[version]):
+            found[version] = wheel
     return tuple(found[version] for version in sorted(found))
+
+
+def _python(wheel: WheelFile) -> int:
+    tag = _PYTHON.search(wheel.filename)
+    return int(tag[1]) if tag else 0
 
 
 def opened(client: HttpClient, wheel: WheelFile) -> RemoteZip:

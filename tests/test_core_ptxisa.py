@@ -64,10 +64,29 @@ def test_the_rules_of_architectures_agree_with_what_the_wheels_say() -> None:
         for name in ("5.0", "7.0", "7.5", "8.6", "9.0", "10.0", "12.0"):
             one = ComputeCapability.parse(name)
             assert toolkit_knows(known, one) == (one in archs), (known, name)
-    for name in ("10.3", "11.0", "12.1"):
-        gap = ptxas_gap("3.4", ComputeCapability.parse(name))
-        assert gap is not None
-        assert cuda(gap.first) == nvcc_since(ComputeCapability.parse(name))
+    assert max(toolkits()[cuda("12.0")]["archs"]) == "9.0a"  # as NVRTC 12.0 in spconv-cu120
+
+
+@pytest.mark.parametrize(
+    ("triton", "unknown"),
+    [
+        ("3.3.1", ()),  # its variable cannot be set
+        ("3.4.0", ("10.3", "10.7", "11.0", "12.1")),
+        ("3.5.1", ("10.3", "10.7", "11.0", "12.1")),
+        ("3.6.0", ("10.7", "11.0")),
+        ("3.7.1", ("10.7",)),
+        ("3.8.0", ("10.7",)),
+        ("3.9.0", ()),
+        ("4.0.0", ()),
+        ("nightly", ()),
+    ],
+)
+def test_what_the_ptxas_inside_triton_does_not_know(triton: str, unknown: tuple[str, ...]) -> None:
+    every = ("7.0", "7.5", "8.9", "9.0", "10.0", "10.1", "10.3", "10.7", "11.0", "12.0", "12.1")
+    gaps = {name: ptxas_gap(triton, ComputeCapability.parse(name)) for name in every}
+    assert tuple(name for name, gap in gaps.items() if gap) == unknown
+    for name, gap in gaps.items():
+        assert gap is None or cuda(gap.first) == nvcc_since(ComputeCapability.parse(name))
 
 
 @pytest.mark.parametrize(

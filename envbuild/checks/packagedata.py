@@ -1,4 +1,4 @@
-"""The tables of ``data/packages.toml`` as values: same imports, compiled parts, numpy's ABI."""
+"""The tables of ``data`` about packages as values: same imports, compiled parts, numpy's ABI."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ def ended() -> dict[str, Ended]:
 
 @cache
 def numpy2_releases() -> tuple[tuple[str, str, str], ...]:
-    """Return packages with the first release compiled against numpy 2, and who says so."""
-    data = table("packages")
-    sources = data["numpy2_sources"]
-    return tuple(
-        (name, version, sources.get(name, sources["default"]))
-        for name, version in data["numpy2"].items()
-    )
+    """Return packages with the first release compiled against numpy 2, and what says so."""
+    rows = table("numpy2")["releases"]
+    return tuple((name, row["first"], _numpy_source(name, row)) for name, row in rows.items())
+
+
+def _numpy_source(name: str, row: dict[str, str]) -> str:
+    return f"`{row['file']}` of {name} {row['last']} is compiled with the headers of numpy 1"
 
 
 def known_pair(name: str, minor: str) -> tuple[str, str] | None:

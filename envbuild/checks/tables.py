@@ -18,7 +18,7 @@ else:
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Return one of the tables (``libraries``, ``packages``)."""
+    """Return one of the tables (``libraries``, ``packages``, ``numpy2``)."""
     return tomllib.loads(package_text("envbuild.checks", f"{name}.toml"))
 
 

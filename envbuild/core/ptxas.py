@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
+from envbuild.core.toolkits import first_for
+from envbuild.model.cuda import CudaVersion
+
 if TYPE_CHECKING:
     from envbuild.model.cuda import ComputeCapability
 
 TRITON_NAMES = ("triton", "pytorch-triton")
-# The ptxas inside triton's wheels (PyPI, read 2026-11-29): 3.4 and 3.5 hold one of CUDA 12.8, 3.6
-# one of CUDA 12.9 for Blackwell. What each assembles for beyond sm_120 is read from its bytes.
+# The ptxas inside triton's wheels that assembles for Blackwell and newer, by what its bytes say,
+# and the variable that names another (PyPI, read 2026-11-29). Since 3.6 there is one beside the
+# older ptxas; 3.3 has one too, and a variable that no shell can set. Older ones know no Blackwell.
 _PTXAS = {
-    (3, 4): ("12.8", "TRITON_PTXAS_PATH", frozenset({(10, 3), (11, 0), (12, 1)})),
-    (3, 5): ("12.8", "TRITON_PTXAS_PATH", frozenset({(10, 3), (11, 0), (12, 1)})),
-    (3, 6): ("12.9", "TRITON_PTXAS_BLACKWELL_PATH", frozenset({(11, 0)})),
+    (3, 4): ("12.8", "TRITON_PTXAS_PATH"),
+    (3, 5): ("12.8", "TRITON_PTXAS_PATH"),
+    (3, 6): ("12.9", "TRITON_PTXAS_BLACKWELL_PATH"),
+    (3, 7): ("13.1", "TRITON_PTXAS_BLACKWELL_PATH"),
+    (3, 8): ("13.3", "TRITON_PTXAS_BLACKWELL_PATH"),
+    (3, 9): ("13.4", "TRITON_PTXAS_BLACKWELL_PATH"),
 }
-_FIRST_TOOLKIT = {(10, 3): "12.9", (11, 0): "13.0", (12, 1): "12.9"}
+_BLACKWELL = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,8 +66,8 @@ def ptxas_gap(version: str, gpu: ComputeCapability) -> PtxasGap | None:
     except InvalidVersion:
         return None
     known = _PTXAS.get((parsed.major, parsed.minor))
-    if known is None or (gpu.major, gpu.minor) not in known[2]:
+    first = first_for(gpu) if known is not None and gpu.major >= _BLACKWELL else None
+    if known is None or first is None or first <= CudaVersion.parse(known[0]):
         return None
-    toolkit, variable, _ = known
-    first = _FIRST_TOOLKIT[gpu.major, gpu.minor]
-    return PtxasGap(gpu=gpu, toolkit=toolkit, first=first, variable=variable)
+    toolkit, variable = known
+    return PtxasGap(gpu=gpu, toolkit=toolkit, first=str(first), variable=variable)
