@@ -55,8 +55,9 @@ def arch_list(
 
     **Example.** TORCH_CUDA_ARCH_LIST=10.0 with torch 2.5.1, which knows 9.0a at most.
 
-    **Fix.** Export the capabilities of the GPUs the environment is for. Where torch or nvcc does
-    not know them, raise torch or the toolkit; a shorter list builds what does not run.
+    **Fix.** `export TORCH_CUDA_ARCH_LIST='10.0;12.0'`, with the capabilities of the GPUs the
+    environment is for (`envbuild gpus` lists them). Where torch or nvcc does not know them, raise
+    torch or the toolkit; a shorter list builds what does not run.
     """
     if torch_cuda(installed) is None:
         return

@@ -45,7 +45,8 @@ def other_python(installed: Installed, ownership: Ownership) -> Iterator[Finding
 
     **Example.** pointops_cuda.cpython-310-x86_64-linux-gnu.so under Python 3.11.
 
-    **Fix.** Install the package again, or build it again with this Python.
+    **Fix.** `uv pip install --reinstall-package NAME NAME==VERSION`; what has no wheel is built
+    again with this Python, and the old file removed.
     """
     python = _python(installed)
     if not python:
@@ -138,7 +139,9 @@ def broken_binary(installed: Installed, ownership: Ownership, links: Links) -> I
 
     **Example.** torch/lib/libtorch_cuda.so: the file ends at 4096 bytes, RECORD says 2328442689.
 
-    **Fix.** Make room on the disk and reinstall the package.
+    **Fix.** Make room on the disk (`df`), then
+    `uv pip install --reinstall-package NAME NAME==VERSION`. Where it comes back cut short, uv's
+    cache is: `uv cache clean NAME`.
     """
     owners = owners_for(installed, ownership)
     wrong = {one.name for one in installed.distributions if _other_machine(one, installed)}

@@ -34,7 +34,7 @@ def new_compiler(host: Host, builds: Builds) -> Iterator[Finding]:
 
     **Example.** g++ 15.1 with nvcc 12.8, which accepts g++ up to 14.
 
-    **Fix.** Install an older g++ and name it in `CC`, `CXX` and `CUDAHOSTCXX`.
+    **Fix.** Install an older g++ and name it: `export CC=gcc-14 CXX=g++-14 CUDAHOSTCXX=g++-14`.
     """
     toolkit = toolkit_of(host)
     if toolkit is None or toolkit.version is None:

@@ -34,7 +34,8 @@ def too_many_jobs(host: Host, builds: Builds) -> Iterator[Finding]:
 
     **Example.** 16 cores with 32 GB: 80 GB for flash-attn.
 
-    **Fix.** Set `MAX_JOBS`.
+    **Fix.** `export MAX_JOBS=N`, with memory in GB divided by 5 as N (6 on 32 GB), and
+    `NVCC_THREADS=1`.
     """
     memory = min((m for m in (host.memory_bytes, host.memory_limit_bytes) if m), default=None)
     if memory is None or host.is_image:
@@ -123,7 +124,7 @@ def no_ninja(installed: Installed, builds: Builds) -> Iterator[Finding]:
 
     **Example.** flash-attn on 16 cores: minutes with ninja, about two hours without.
 
-    **Fix.** Install ninja.
+    **Fix.** `uv pip install ninja`.
     """
     if installed.find("torch") and installed.find("ninja") is None:
         yield Finding(

@@ -51,7 +51,7 @@ def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Findin
 
     **Example.** `libtorch_cuda.so` of 1.1 GB where RECORD says 2.3 GB.
 
-    **Fix.** Install the distribution again.
+    **Fix.** `uv pip install --reinstall-package NAME NAME==VERSION`.
     """
     by_label = labelled(installed)
     shared = {path for one in ownership.shared for path in (one.path,)}

@@ -47,7 +47,9 @@ def wrong_companions(installed: Installed, facts: Facts) -> Iterator[Finding]:
 
     **Example.** An install of xformers took torch back to 2.4.0 and left torchvision 0.20.1.
 
-    **Fix.** Install the release that belongs to the installed torch, of the same build.
+    **Fix.** Install the release that belongs to the installed torch, from the index of its build:
+    `uv pip install torchvision==0.26.0+cu128 --index https://download.pytorch.org/whl/cu128`. The
+    finding names the release where it is known.
     """
     public = torch_public(installed)
     if public is None or not public[:1].isdigit():

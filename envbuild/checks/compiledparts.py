@@ -41,7 +41,7 @@ def numpy_abi(installed: Installed) -> Iterator[Finding]:
 
     **Example.** `torch 2.2.2` with `numpy 2.0.0`.
 
-    **Fix.** `numpy<2`, or the package's first release for numpy 2.
+    **Fix.** `uv pip install 'numpy<2'`, or the package's first release for numpy 2.
     """
     numpy = installed.find("numpy")
     version = _version(numpy)
@@ -84,7 +84,8 @@ def hollow(installed: Installed, facts: Facts) -> Iterator[Finding]:
 
     **Example.** `FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE`, and no released wheel for this torch.
 
-    **Fix.** Install a wheel built for this torch, or build without isolation against it.
+    **Fix.** Install a wheel that was built for this torch, or build it against this torch, past the
+    cache: `uv pip install --no-build-isolation --no-cache --reinstall-package NAME NAME`.
     """
     torch = installed.torch
     if torch is not None and torch.hip is not None:

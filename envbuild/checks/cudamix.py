@@ -68,7 +68,9 @@ def cuda_mix(installed: Installed, facts: Facts) -> Iterator[Finding]:
     **Example.** `torchvision` is missing in `[tool.uv.sources]`, so PyPI's build for CUDA 13
     comes beside `torch 2.11.0+cu128`.
 
-    **Fix.** Install the package's build for torch's CUDA, or torch for the package's.
+    **Fix.** Install the package's build for torch's CUDA, which for torchvision and torchaudio
+    lies on `https://download.pytorch.org/whl/cu128`, and lead it there in `[tool.uv.sources]`.
+    Where it has no such build, take torch for the package's CUDA.
     """
     ours = torch_accelerator(installed)
     if not ours:

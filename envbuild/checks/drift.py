@@ -44,7 +44,9 @@ def drift(installed: Installed, layers: Layers) -> Iterator[Finding]:
     **Example.** `uv pip install torch==2.7.0+cu128` into a project whose uv.lock holds 2.11.0:
     `uv run --with open3d` restores 2.11.0.
 
-    **Fix.** Lock the version that is meant, then `uv sync`; or keep to one layer.
+    **Fix.** Put the version that is meant into pyproject.toml, then `uv lock && uv sync` (with
+    envbuild `envbuild lock && uv sync`). `UV_NO_SYNC=1` keeps what is installed until then. Under
+    the other layer, `uv pip sync` the lock.
     """
     lock = lock_for(layers, installed)
     if lock is None:

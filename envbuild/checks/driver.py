@@ -61,7 +61,8 @@ def old_driver(installed: Installed, host: Host, facts: Facts) -> Iterator[Findi
 
     **Example.** torch 2.11.0+cu130 needs driver 580 or newer, found 570.86.10.
 
-    **Fix.** Update the driver, or install a build of torch for the driver's CUDA major.
+    **Fix.** Update the driver, or install a build of the same torch for the driver's CUDA major:
+    `--index https://download.pytorch.org/whl/cu126` under a driver of CUDA 12.
     """
     cuda, driver = torch_cuda(installed), _driver(host)
     if cuda is None or driver is None or host.is_image or host.tegra:
@@ -122,7 +123,8 @@ def no_driver(installed: Installed, host: Host) -> Iterator[Finding]:
 
     **Example.** An RTX 4090 in a container that was started without `--gpus all`.
 
-    **Fix.** Install the driver; in a container, start it with the NVIDIA container toolkit.
+    **Fix.** Install the driver; start a container with `docker run --gpus all` and the NVIDIA
+    container toolkit.
     """
     has_gpu = bool(host.gpus or host.unknown_gpus)
     if host.is_image or host.driver or host.tegra or not has_gpu:

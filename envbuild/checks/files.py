@@ -56,7 +56,9 @@ def two_owners(installed: Installed, ownership: Ownership) -> Iterator[Finding]:
     **Example.** `nvidia/nccl/lib/libnccl.so.2` of `nvidia-nccl-cu12 2.26.2` under a torch that
     needs `nvidia-nccl-cu13 2.28.9`: `undefined symbol: ncclCommWindowDeregister`.
 
-    **Fix.** Remove the one that does not belong here and install the other again.
+    **Fix.** Remove the one that does not belong here, then bring back the files of the other:
+    `uv pip uninstall A`, `uv pip install --reinstall-package B --no-deps B==VERSION`. The second
+    is needed, since the first takes the shared files away.
     """
     needs = needs_of(installed)
     trivial: list[Overlap] = []
@@ -205,7 +207,7 @@ def missing_files(installed: Installed, ownership: Ownership, facts: Facts) -> I
     **Example.** `uv remove xgboost` removed `nvidia-nccl-cu12`, and with it the `libnccl.so.2` of
     `nvidia-nccl-cu13`.
 
-    **Fix.** Install the distribution again; a plain install is a no-op.
+    **Fix.** `uv pip install --reinstall-package NAME NAME==VERSION`; a plain install is a no-op.
     """
     by_label = labelled(installed)
     names = {one.name for one in visible(installed)}

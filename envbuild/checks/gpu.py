@@ -70,8 +70,9 @@ def no_code(
 
     **Example.** torch 2.7.0 has no code for sm_120: SASS sm_50 … sm_90, no PTX.
 
-    **Fix.** Install the build of the same torch that has the code, with its companions, then
-    replace or rebuild every extension.
+    **Fix.** Install the build of the same torch that has the code, with its companions
+    (`torch==2.7.0+cu128 --index https://download.pytorch.org/whl/cu128`), then replace or rebuild
+    every extension. `envbuild lock` with `gpus` in the target chooses no other.
     """
     yield from _unread(installed, ownership, codes).values()
     for subject, finding in _judged(installed, ownership, codes, aim, host):

@@ -46,7 +46,8 @@ def old_ptxas(installed: Installed, aim: Aim, host: Host) -> Iterator[Finding]:
 
     **Example.** triton 3.5.1 on a GB10 (sm_121).
 
-    **Fix.** Set `TRITON_PTXAS_PATH` to the ptxas of a newer CUDA toolkit.
+    **Fix.** `export TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas`, of a CUDA toolkit that knows the
+    GPU.
     """
     for name in TRITON_NAMES:
         one = installed.find(name)

@@ -123,7 +123,8 @@ def incomplete(layers: Layers) -> Iterator[Finding]:
 
     **Example.** A wheel of a page that publishes no hashes, locked without a network.
 
-    **Fix.** Run `envbuild lock` where the index can be reached.
+    **Fix.** Run `envbuild lock` where the index can be reached. Without envbuild,
+    `uv pip compile --generate-hashes` writes them all.
     """
     for lock in (*layers.pylocks, *layers.requirements):
         if lock.incomplete:
@@ -150,7 +151,7 @@ def unusable_locks(installed: Installed, layers: Layers) -> Iterator[Finding]:
 
     **Example.** uv.lock says `==3.10.*`, `requires-python` says `==3.11.*`.
 
-    **Fix.** Lock again for the Python that is meant.
+    **Fix.** `uv lock --python 3.11`, or `envbuild lock`, for the Python that is meant.
     """
     for path, reason in layers.unreadable:
         yield Finding(

@@ -96,7 +96,8 @@ def foreign_triton(installed: Installed) -> Iterator[Finding]:
 
     **Example.** triton 3.6.0 and pytorch-triton 3.2.0 in one environment.
 
-    **Fix.** Remove what torch does not require, and reinstall what it does.
+    **Fix.** `uv pip uninstall` all of them, then install the one that torch requires, which
+    `uv pip show torch` names.
     """
     found = [one for one in (installed.find(name) for name in _TRITONS) if one is not None]
     torch = installed.find("torch")

@@ -111,7 +111,8 @@ def missing_library(installed: Installed, ownership: Ownership, links: Links) ->
 
     **Example.** torch 2.8.0 without nvidia-nvshmem-cu12, which it pins at 3.3.20.
 
-    **Fix.** Install the version that torch pins, or reinstall it where its file is gone.
+    **Fix.** Install the version that torch pins; where it is installed and its file is gone,
+    `uv pip install --reinstall-package NAME --no-deps NAME==VERSION`.
     """
     owners = owners_for(installed, ownership)
     groups: dict[tuple[Subject, str], list[MissingLibrary]] = {}

@@ -47,8 +47,8 @@ def another_build(installed: Installed, layers: Layers, facts: Facts) -> Iterato
     **Example.** flash-attn 2.8.3 was built on this machine for another torch; the lock names the
     release's wheel.
 
-    **Fix.** Install what is locked: `uv sync --reinstall-package NAME`, or `uv pip sync` of the
-    lock with the same flag.
+    **Fix.** `uv sync --reinstall-package NAME`; in the layer "pip"
+    `uv pip sync lockfiles/pylock.TARGET.toml --reinstall-package NAME`.
     """
     lock = lock_for(layers, installed)
     if lock is None:

@@ -33,7 +33,7 @@ def different_sets(layers: Layers) -> Iterator[Finding]:
 
     **Example.** uv.lock was updated by `uv lock --upgrade-package torch`, the pylock was not.
 
-    **Fix.** `envbuild lock` writes all files of a target together.
+    **Fix.** `envbuild lock`, which writes all files of a target together.
     """
     for pylock in layers.pylocks:
         for requirements in layers.requirements:

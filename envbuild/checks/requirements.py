@@ -48,7 +48,9 @@ def unmet_requirements(installed: Installed) -> Iterator[Finding]:
     **Example.** `uv sync` from a lock without CUDA removed 13 `nvidia-*` packages that torch
     2.6.0 requires.
 
-    **Fix.** Install what is required, or the release of the one who asks that fits.
+    **Fix.** `uv pip install` what is required, as the finding writes it, or the release of the one
+    who asks that fits. In a managed project put it into pyproject.toml: the next sync undoes the
+    rest.
     """
     present = {one.name: one for one in visible(installed)}
     own = set(installed.own_sites or installed.sites)

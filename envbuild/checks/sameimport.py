@@ -36,7 +36,8 @@ def same_import_twice(installed: Installed, ownership: Ownership) -> Iterator[Fi
     **Example.** `onnxruntime` came in as a requirement after `onnxruntime-gpu`:
     `CUDAExecutionProvider is not in available provider names`.
 
-    **Fix.** Remove all of them, then install the one that is meant.
+    **Fix.** `uv pip uninstall` all of them, then install the one that is meant: what is left of it
+    after the others went is not whole.
     """
     found = overlaps(installed, ownership)
     for group in same_imports():

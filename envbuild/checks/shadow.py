@@ -54,7 +54,8 @@ def shadowed(installed: Installed, ownership: Ownership, links: Links) -> Iterat
     **Example.** LD_LIBRARY_PATH has /usr/local/cuda-12.1/lib64 before nvidia-nvjitlink-cu12
     12.4.127, under torch 2.5.1.
 
-    **Fix.** Unset the variable for this process; remove that folder from it for all.
+    **Fix.** `env -u LD_LIBRARY_PATH python train.py` for one process; take that folder out of the
+    variable where it is set (shell profile, module, image) for all.
     """
     owners = owners_for(installed, ownership)
     lacking = {one.provider for one in links.symbols} | {one.found for one in links.versions}
@@ -203,7 +204,8 @@ def two_copies(links: Links) -> Iterator[Finding]:
     **Example.** libstdc++ of the system and of conda: an extension loads alone, and fails when
     torch is imported first.
 
-    **Fix.** Take away the path that brings the second copy.
+    **Fix.** Take the folder of the second copy out of `LD_LIBRARY_PATH`, or deactivate conda; the
+    finding names both files.
     """
     lacking = {one.found for one in links.versions}
     for soname in _RUNTIMES:
@@ -235,7 +237,8 @@ def foreign_part(installed: Installed, ownership: Ownership, links: Links) -> It
 
     **Example.** nvidia-cudnn-cu13 9.20.0.48 beside libcudnn9-cuda-12 9.23.2 of the distribution.
 
-    **Fix.** Remove the system's cuDNN, or take a cuDNN wheel that has the part.
+    **Fix.** Remove the system's cuDNN (`apt remove 'libcudnn9*'`), or install the cuDNN wheel that
+    torch pins, which has the part.
     """
     owners = owners_for(installed, ownership)
     mains = [one for one in links.loaded if re.fullmatch(r"libcudnn\.so\.\d+", one.soname)]

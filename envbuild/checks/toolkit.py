@@ -43,7 +43,7 @@ def wrong_toolkit(installed: Installed, host: Host, builds: Builds) -> Iterator[
 
     **Example.** nvcc 13.0 of /usr/local/cuda, torch 2.8.0 is built with CUDA 12.8.
 
-    **Fix.** Install the toolkit of torch's CUDA and set `CUDA_HOME` to it.
+    **Fix.** Install the toolkit of torch's CUDA, and `export CUDA_HOME=/usr/local/cuda-12.8`.
     """
     cuda = torch_cuda(installed)
     if cuda is None:
@@ -137,7 +137,7 @@ def cpu_torch(installed: Installed, host: Host, builds: Builds) -> Iterator[Find
 
     **Example.** pointops with torch 2.7.0+cpu.
 
-    **Fix.** Install a CUDA build of torch, then build again.
+    **Fix.** Install a CUDA build of torch (EB104 says how), then build again.
     """
     if installed.torch is None or installed.torch.hip or installed.torch.cuda:
         return

@@ -44,7 +44,9 @@ def wrong_torch(
 
     **Example.** On a GB200, `pip install torch==2.10.0` installs the CPU build.
 
-    **Fix.** Install the build with its local version from PyTorch's index.
+    **Fix.** Install the build by its local version:
+    `uv pip install torch==2.7.0+cu128 --index https://download.pytorch.org/whl/cu128`. In a managed
+    project put index and source into pyproject.toml, or `envbuild lock` does.
     """
     torch = installed.find("torch")
     if torch is None or torch.installer == "conda":
@@ -158,7 +160,8 @@ def two_installers(installed: Installed) -> Iterator[Finding]:
     **Example.** `pip install -r requirements.txt` with an open requirement brought torch 2.6.0
     over conda's 1.13.1.
 
-    **Fix.** Keep one: remove conda's packages and install torch again with pip, or the reverse.
+    **Fix.** Keep one: `conda remove --force pytorch`, then install torch again with
+    `uv pip install --reinstall-package torch`; or remove pip's and install conda's again.
     """
     torch = installed.find("torch")
     if torch is None or torch.installer not in _PIP:

@@ -50,8 +50,10 @@ def cuda_twins(installed: Installed, ownership: Ownership, facts: Facts) -> Iter
     **Example.** `uv add torch==2.11.0 xgboost` installs both NCCLs; `uv remove xgboost` then
     deletes the file that torch needs.
 
-    **Fix.** Remove the build that torch does not belong to, and install torch's again; removing
-    alone leaves the file gone.
+    **Fix.** Remove the build that torch does not belong to, and bring back the files of the other:
+    `uv pip uninstall nvidia-nccl-cu12`, then
+    `uv pip install --reinstall-package nvidia-nccl-cu13 --no-deps nvidia-nccl-cu13==2.28.9`.
+    Removing alone leaves the file gone, and neither `uv sync` nor reinstalling torch sees that.
     """
     needs = needs_of(installed)
     found = overlaps(installed, ownership)
@@ -167,7 +169,7 @@ def two_versions(installed: Installed, ownership: Ownership) -> Iterator[Finding
     **Example.** `torch 2.11.0` and `torch 2.7.0+cu128` in one folder, with the libraries of one
     and Python files of the other.
 
-    **Fix.** Remove it (again, until nothing of it is left) and install the version meant.
+    **Fix.** `uv pip uninstall NAME` until it finds nothing, then install the version that is meant.
     """
     sites: dict[tuple[str, str], list[Distribution]] = {}
     for one in installed.distributions:
