@@ -29,20 +29,32 @@ WHEELS = ":".join(
     f"$ORIGIN/../../nvidia/{name}/lib"
     for name in ("nccl", "cusparse", "cuda_runtime", "cudnn", "nvjitlink")
 )
-OLD_TORCH = """
+_TORCH_TEXT = """
+def _preload_cuda_deps(lib_folder: str, lib_name: str) -> None:
+    paths = glob.glob(os.path.join(nvidia_path, lib_folder, "lib", lib_name))
+
+def _load_global_deps() -> None:
+    try:
+        ctypes.CDLL(global_deps_lib_path, mode=ctypes.RTLD_GLOBAL)
+ALWAYS
+    except OSError as err:
         cuda_libs: Dict[str, str] = {
             "cuda_runtime": "libcudart.so.*[0-9]",
             "nccl": "libnccl.so.*[0-9]",
             "nvjitlink": "libnvJitLink.so.*[0-9]",
         }
+
+if USE_GLOBAL_DEPS:
+    _load_global_deps()
 """
-NEW_TORCH = (
-    OLD_TORCH
-    + """
+OLD_TORCH = _TORCH_TEXT.replace("ALWAYS", "")
+NEW_TORCH = _TORCH_TEXT.replace(
+    "ALWAYS",
+    """
             if "nvidia/cuda_runtime/lib/libcudart.so" not in _maps:
                 return
             _preload_cuda_deps("nvjitlink", "libnvJitLink.so.*[0-9]")
-"""
+""",
 )
 
 

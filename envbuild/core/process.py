@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from envbuild.core.loadersearch import PRELOAD
-from envbuild.core.torchpreload import is_required, parse_preload, preload_path
+from envbuild.core.torchpreload import parse_preload, preload_path
 
 if TYPE_CHECKING:
     from envbuild.core.loader import Closure, Loader
     from envbuild.core.loadersearch import Module
-    from envbuild.core.torchpreload import Preload
+    from envbuild.core.torchpreload import Opened, Preload
 
 GLOBAL_DEPS = "torch/lib/libtorch_global_deps.so"
 _CUDNN_PARTS = (
@@ -113,28 +113,27 @@ def _load_global(process: Process, module: Module) -> None:
     if closure.is_whole:
         process.seen_by_all.update(dict.fromkeys(process.load(module).modules))
         if any(preload.cudart in found.real for found in process.names.values()):
-            _open_all(process, preload.always)
+            _open_all(process, preload.always, preload)
         return
     if _is_about(preload, closure):
-        _open_all(process, preload.on_failure)
+        _open_all(process, preload.on_failure, preload)
     process.seen_by_all.update(dict.fromkeys(process.load(module).modules))
 
 
 def _is_about(preload: Preload, closure: Closure) -> bool:
     """Say whether torch looks for a library itself: it compares the names up to the first dot."""
-    known = {pattern.partition(".")[0] for _, pattern in preload.on_failure}
+    known = {one.pattern.partition(".")[0] for one in preload.on_failure}
     return any(gap.library.partition(".")[0] in known for gap in closure.gaps)
 
 
-def _open_all(process: Process, pairs: tuple[tuple[str, str], ...]) -> None:
+def _open_all(process: Process, wanted: tuple[Opened, ...], preload: Preload) -> None:
     program, loader = process.program, process.loader
-    for folder, pattern in pairs:
-        path = preload_path(
-            loader.library, program.sites, folder=folder, pattern=pattern, cuda=program.torch_cuda
-        )
+    major = (program.torch_cuda or "").partition(".")[0]
+    for one in wanted:
+        path = preload_path(loader.library, program.sites, preload.places, one=one, major=major)
         module = loader.module(path) if path is not None else None
         if module is None:
-            if is_required(pattern):
+            if one.required:
                 return
             continue
         if module.elf.soname not in process.names:
