@@ -441,6 +441,37 @@ def test_another_version_than_torch_pins_is_put_back(package: str) -> None:
     assert "cuDNN" not in (newer.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("plugin", "wrong"), [("jax-cuda12-plugin 0.5.3", True), ("jax-cuda12-plugin 0.10.2", False)]
+)
+def test_a_part_of_a_package_is_judged_though_nobody_asked_for_the_extra(
+    plugin: str,
+    wrong: bool,  # noqa: FBT001
+) -> None:
+    """Such a plugin is left aside, and jax computes on the CPU; `uv pip check` is content."""
+    jax = dist(
+        "jax 0.10.2",
+        requires=(
+            'jax-cuda12-plugin[with-cuda]<=0.10.2,>=0.10.1; extra == "cuda12"',
+            'jax-cuda12-plugin<=0.10.2,>=0.10.1; extra == "cuda12-local"',
+            'jax-cuda13-plugin<=0.10.2,>=0.10.1; extra == "cuda13"',
+            'kubernetes<3; extra == "k8s"',
+        ),
+    )
+    findings = found(unmet_requirements, env(jax, dist(plugin), dist("kubernetes 9")))
+    assert [one_.severity for one_ in findings] == [Severity.WARNING] * wrong
+    if wrong:
+        (install,) = findings[0].fixes
+        assert isinstance(install, Install)
+        assert install.requirements[0].startswith("jax-cuda12-plugin[with-cuda]<=0.10.2")
+
+
+def test_a_jaxlib_that_jax_does_not_want_is_put_right() -> None:
+    jax = dist("jax 0.10.2", requires=("jaxlib<=0.10.2,>=0.10.1", "numpy>=3"))
+    finding = one(unmet_requirements, env(jax, dist("jaxlib 0.5.3"), dist("numpy 2.0")))
+    assert finding.fixes == (Install(requirements=("jaxlib<=0.10.2,>=0.10.1",)),)
+
+
 def test_a_wrong_version_is_a_consequence_of_what_is_wrong_with_either() -> None:
     torch, vision = dist("torch 2.11.0"), dist("torchvision 0.22.0", requires=("torch==2.7.0",))
     finding = one(unmet_requirements, env(torch, vision, torch="2.11.0+cu130"))

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from envbuild.checks.owners import counted, shortened
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import table
-from envbuild.core.installedrequires import is_met, needs_of, visible
+from envbuild.core.installedrequires import (
+    Need,
+    holds,
+    is_met,
+    marker_environments,
+    needs_of,
+    parsed,
+    visible,
+)
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install
 from envbuild.model.installed import Installed
@@ -19,11 +29,11 @@ from envbuild.model.installed import Installed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from envbuild.core.installedrequires import Need
     from envbuild.model.fix import Fix
     from envbuild.model.installed import Distribution
 
 _MOST = 8
+_QUOTED = re.compile(r"""['"]([^'"]+)['"]""")
 _PINNED = ("nvidia-", "triton", "pytorch-triton")
 _OLD_CUDNN = (
     "`cuDNN version incompatibility` on the first use, where torch was compiled with a newer minor"
@@ -37,8 +47,10 @@ def unmet_requirements(installed: Installed) -> Iterator[Finding]:
     """Find requirements that no installed distribution satisfies.
 
     **What it finds.** What `uv pip check` says, one finding for each distribution that asks,
-    and the requirements of extras that another distribution asks for. Versions count with the
-    local part that `torch/version.py` names. What conda installed is left to conda.
+    and the requirements of extras that another distribution asks for, or that are about a part
+    of the package itself (`jax-cuda12-plugin` under `jax`, which else computes on the CPU).
+    Versions count with the local part that `torch/version.py` names. What conda installed is left
+    to conda.
 
     **Why it matters.** A library of NVIDIA that torch requires and nobody installed is
     `libnvshmem_host.so.3: cannot open shared object file`; that is an error. Any other missing
@@ -55,7 +67,7 @@ def unmet_requirements(installed: Installed) -> Iterator[Finding]:
     present = {one.name: one for one in visible(installed)}
     own = set(installed.own_sites or installed.sites)
     unmet: dict[str, list[Need]] = defaultdict(list)
-    for need in needs_of(installed):
+    for need in (*needs_of(installed), *_parts(installed, present)):
         if need.by.installer == "conda" or need.by.site not in own or need.by.record is None:
             continue
         found = present.get(need.name)
@@ -63,6 +75,29 @@ def unmet_requirements(installed: Installed) -> Iterator[Finding]:
             unmet[need.by.name].append(need)
     for needs in unmet.values():
         yield _unmet(needs, present)
+
+
+def _parts(installed: Installed, present: dict[str, Distribution]) -> Iterator[Need]:
+    """Give what the extras of a package ask in vain of its own parts, which are named after it.
+
+    A part is of use to that package alone, whether somebody asked for the extra or not.
+    """
+    environments = marker_environments(installed)
+    parts: dict[tuple[str, str], list[Need]] = defaultdict(list)
+    for one in present.values():
+        for text in one.requires:
+            if not canonicalize_name(text[: len(one.name) + 1]).startswith(f"{one.name}-"):
+                continue
+            requirement = parsed(text)
+            if requirement is None or "extra" not in str(requirement.marker):
+                continue
+            need = Need(by=one, requirement=requirement)
+            extras = _QUOTED.findall(str(requirement.marker))
+            if need.name in present and holds(requirement.marker, environments, extras):
+                parts[one.name, need.name].append(need)
+    for (_, name), needs in parts.items():
+        if not any(is_met(need, (present[name].version,)) for need in needs):
+            yield needs[0]
 
 
 def _versions(one: Distribution, installed: Installed) -> tuple[str, ...]:
@@ -116,11 +151,12 @@ def _is_older(version: str, pin: str) -> bool:
 
 
 def _fixes(needs: list[Need], missing: list[Need]) -> tuple[Fix, ...]:
-    """Install what is missing, and the libraries and the triton that torch pins.
+    """Install what is missing, the libraries and the triton that torch pins, and parts.
 
-    Of two packages of which one wants another version of the other either may be the wrong one.
+    A part is named after the package that asks (`jaxlib` after `jax`). Of two other packages of
+    which one wants another version of the other either may be the wrong one.
     """
-    pinned = [n for n in needs if n.by.name == "torch" and n.name.startswith(_PINNED)]
+    pinned = [n for n in needs if n.name.startswith(_PINNED if n.by.name == "torch" else n.by.name)]
     wanted = dict.fromkeys(_wanted(need) for need in (*missing, *pinned))
     return (Install(requirements=tuple(wanted)),) if wanted else ()
 
