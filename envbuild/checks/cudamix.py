@@ -14,6 +14,7 @@ from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import matching
 from envbuild.core.installedrequires import visible
 from envbuild.core.lockview import parse_local
+from envbuild.core.pypitorch import accelerator_of, pypi_build
 from envbuild.core.wheeltags import local_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual
@@ -101,12 +102,9 @@ def pypi_accelerator(one: Distribution, installed: Installed, facts: Facts) -> s
         return None
     if one.installer not in _PIP or one.origin is not None or not is_wheel:
         return None
-    for build in facts.torch_builds():
-        if build.on_pypi and dict(build.companions).get(one.name) == one.version:
-            same = build.torch == torch_public(installed)
-            if same:
-                return build.cuda.tag if build.cuda else "cpu"
-    return None
+    build = pypi_build(facts, torch_public(installed) or "", machine="x86_64")
+    mine = build is not None and dict(build.companions).get(one.name) == one.version
+    return accelerator_of(build) if build is not None and mine else None
 
 
 def _mixed(

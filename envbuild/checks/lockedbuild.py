@@ -12,6 +12,7 @@ from envbuild.checks.owners import counted, shortened, torch_cuda, torch_label
 from envbuild.checks.rule import rule
 from envbuild.core.lockdrift import is_coupled, is_locked, lock_for
 from envbuild.core.lockedbuild import Foreign, foreign_builds, from_elsewhere
+from envbuild.core.pypitorch import pypi_build
 from envbuild.core.wheeltags import local_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Reinstall
@@ -90,11 +91,8 @@ def _other_torch(lock: LockFile, installed: Installed, facts: Facts) -> Iterator
 def _pypis_cuda(locked: LockedVersion, installed: Installed, facts: Facts) -> str:
     if urlsplit(locked.index).hostname not in _PYPI:
         return ""
-    for build in facts.torch_builds():
-        at_pypi = build.on_pypi if installed.machine == "x86_64" else build.on_pypi_aarch64
-        if at_pypi and build.torch == locked.version and build.cuda is not None:
-            return str(build.cuda)
-    return ""
+    build = pypi_build(facts, locked.version, machine=installed.machine)
+    return str(build.cuda) if build and build.cuda else ""
 
 
 def _coupled(found: Foreign, lock: LockFile, layers: Layers) -> Finding:

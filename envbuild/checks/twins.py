@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import counted, shortened, torch_cuda, torch_label
@@ -18,7 +17,7 @@ from envbuild.checks.sharedfiles import (
     was_asked_for,
 )
 from envbuild.core.installedrequires import needs_of, visible
-from envbuild.core.lockview import stem
+from envbuild.core.twins import twin_pairs
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Reinstall, Remove
 from envbuild.model.installed import Installed, Ownership
@@ -58,7 +57,9 @@ def cuda_twins(installed: Installed, ownership: Ownership, facts: Facts) -> Iter
     needs = needs_of(installed)
     found = overlaps(installed, ownership)
     harmless: list[Distribution] = []
-    for a, b in _twin_pairs(installed):
+    for a, b in twin_pairs(visible(installed)):
+        if a.site != b.site:
+            continue
         keep, drop = _belonging(a, b, installed, needs)
         overlap = between(found, a.name, b.name)
         shared = facts.shared_paths(a.name, b.name)
@@ -81,15 +82,6 @@ def _both_record(a: Distribution, b: Distribution, paths: tuple[str, ...]) -> tu
             own = {entry.path for entry in one.record}
             paths = tuple(path for path in paths if path in own)
     return paths
-
-
-def _twin_pairs(installed: Installed) -> Iterator[tuple[Distribution, Distribution]]:
-    libraries: dict[tuple[str, str], list[Distribution]] = {}
-    for one in visible(installed):
-        if one.name.startswith("nvidia-"):
-            libraries.setdefault((stem(one.name), one.site), []).append(one)
-    for group in libraries.values():
-        yield from combinations(group, 2)
 
 
 def _belonging(

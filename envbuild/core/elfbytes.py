@@ -71,7 +71,8 @@ class Window:
 
     def unpack(self, form: struct.Struct, offset: int, *, what: str) -> tuple[Any, ...]:
         """Unpack one record; records that lie near each other cost one read."""
-        self.check(offset, form.size, what=what)
+        if offset < 0 or offset + form.size > self.size:
+            self.check(offset, form.size, what=what)
         number = offset >> _PAGE_BITS
         if number != self._number:
             # Twice the step, so that a record across the border is whole.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
 from typing import TYPE_CHECKING
 
-from envbuild.core.candidates import on_pypi
-from envbuild.core.lockview import cuda_major, shown, stem
+from envbuild.core.lockview import cuda_major, shown
+from envbuild.core.pypitorch import accelerator_of, pypi_build
+from envbuild.core.twins import twin_pairs
 from envbuild.core.verify_pairs import instead
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.cuda import CudaVersion
@@ -25,7 +25,7 @@ _MOST_PATHS = 3
 
 def twins(view: LockView) -> Iterator[Finding]:
     """EB101: two builds of one CUDA library that own the same paths."""
-    for a, b in _twin_pairs(view):
+    for a, b in twin_pairs(view.lock.packages):
         shared = view.facts.shared_paths(a.name, b.name)
         if not shared:
             continue
@@ -49,7 +49,7 @@ def mixed_majors(view: LockView) -> Iterator[Finding]:
         return
     reported = {
         package.name
-        for a, b in _twin_pairs(view)
+        for a, b in twin_pairs(view.lock.packages)
         for package in (a, b)
         if view.facts.shared_paths(a.name, b.name)
     }
@@ -120,17 +120,9 @@ def _accelerator(view: LockView, package: Pinned) -> str | None:
         return None
     if package.index == torch.index or (view.cuda and view.cuda.tag in package.index):
         return None
-    for build in view.facts.torch_builds():
-        if build.torch == public_of(torch.version) and on_pypi(build, view.target.platform):
-            return build.cuda.tag if build.cuda else "cpu"
-    return None
-
-
-def _twin_pairs(view: LockView) -> Iterator[tuple[Pinned, Pinned]]:
-    own = (package for package in view.lock.packages if package.name.startswith("nvidia-"))
-    for a, b in combinations(own, 2):
-        if stem(a.name) == stem(b.name):
-            yield a, b
+    machine = view.target.platform.machine
+    build = pypi_build(view.facts, public_of(torch.version), machine=machine)
+    return accelerator_of(build) if build else None
 
 
 def _is_torchs(view: LockView, package: Pinned) -> bool:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
-from envbuild.core.candidates import on_pypi
 from envbuild.core.lockview import shown, torch_minor
 from envbuild.core.pairing import pairs, partner, released_with, torch_for
+from envbuild.core.pypitorch import pypi_build
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.stack import IndexPin, SourceBuild
@@ -103,16 +103,14 @@ def _is_candidate(view: LockView, torch: Pinned) -> bool:
 
 def _from_pypi(view: LockView, torch: Pinned) -> Iterator[Finding]:
     platform = view.target.platform
-    for build in view.facts.torch_builds():
-        if build.torch != torch.version or not on_pypi(build, platform):
-            continue
-        if build.cuda is None:
-            text = f"{shown(torch)} from PyPI is a CPU build on {platform.value}"
-            yield _error("EB104", torch, text, hint=_index_hint(view))
-        elif str(build.cuda) != view.lock.cuda:
-            text = f"{shown(torch)} from PyPI is built for CUDA {build.cuda}"
-            wanted = f"{text}, the target takes {view.stack.candidate.label}"
-            yield _error("EB104", torch, wanted, hint=_index_hint(view))
+    build = pypi_build(view.facts, torch.version, machine=platform.machine)
+    if build is not None and build.cuda is None:
+        text = f"{shown(torch)} from PyPI is a CPU build on {platform.value}"
+        yield _error("EB104", torch, text, hint=_index_hint(view))
+    elif build is not None and str(build.cuda) != view.lock.cuda:
+        text = f"{shown(torch)} from PyPI is built for CUDA {build.cuda}"
+        wanted = f"{text}, the target takes {view.stack.candidate.label}"
+        yield _error("EB104", torch, wanted, hint=_index_hint(view))
 
 
 def _index_hint(view: LockView) -> str:
