@@ -16,7 +16,7 @@ from envbuild.errors import WorldError
 from envbuild.model.resolution import Resolution
 from envbuild.world.childprocess import run_to_end
 from envbuild.world.interrupts import scratch_folder
-from envbuild.world.uvfailure import failure
+from envbuild.world.uvfailure import failure, refuse_unread
 
 if TYPE_CHECKING:
     import subprocess
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from envbuild.model.resolution import ResolveRequest, Unavailable, Unsatisfiable
 
-OLDEST = (0, 13, 9)
-"""The oldest uv whose lock format and answers are known to fit."""
+OLDEST = (0, 13, 0)
+"""The oldest uv that was tried: from it to 0.13.9 the same project gets the same bytes."""
 
 _PASSED_ON = re.compile(
     r"UV_(CACHE_DIR|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|HTTP_RETRIES|CONCURRENT_DOWNLOADS"
@@ -80,6 +80,7 @@ class UvResolver:
         # `uv export` locks first: one start of uv, and what is not read again from a file.
         words = ["export", "--format", "pylock.toml", *_selection(request)]
         done = self._run([*words, *self._options(request)], cwd=project, environ=environ)
+        refuse_unread(done.stderr, scratch=str(scratch))
         if done.returncode != 0:
             return failure(done, offline=request.offline, scratch=str(scratch))
         lock = (project / "uv.lock").read_text(encoding="utf-8")
