@@ -143,46 +143,46 @@ def test_spconv_of_an_older_cuda() -> None:
 
 
 @pytest.fixture
-def ptx_of_12_5() -> tuple[object, ...]:
+def ptx_of_12_9() -> tuple[object, ...]:
     spconv, torch = dist("spconv-cu126 2.3.8", "spconv/core_cc.so"), dist("torch 2.8.0", TORCH_CUDA)
-    binaries = codes(code("spconv/core_cc.so", "sm_90 compute_90", isa=(8, 5)))
+    binaries = codes(code("spconv/core_cc.so", "sm_90 compute_90", isa=(8, 8)))
     return env(torch, spconv, torch="2.8.0+cu128"), owned(torch, spconv), binaries, aim("12.0")
 
 
-def test_ptx_needs_a_driver_as_new_as_itself(ptx_of_12_5: tuple[object, ...]) -> None:
+def test_ptx_needs_a_driver_as_new_as_itself(ptx_of_12_9: tuple[object, ...]) -> None:
     card = (gpu("RTX 5090", "12.0"),)
-    old = host(driver="550.54.15", gpus=card)
-    assert found(jit_only, *ptx_of_12_5, old) == []
-    finding = one(no_code, *ptx_of_12_5, old)
+    old = host(driver="570.124.06", gpus=card)
+    assert found(jit_only, *ptx_of_12_9, old) == []
+    finding = one(no_code, *ptx_of_12_9, old)
     assert finding.severity is Severity.ERROR
     assert finding.message == (
-        "spconv-cu126 2.3.8 has only PTX for sm_120, of CUDA 12.5, which driver 550.54.15"
-        " (CUDA 12.4) cannot compile"
+        "spconv-cu126 2.3.8 has only PTX for sm_120, of CUDA 12.9, which driver 570.124.06"
+        " (CUDA 12.8) cannot compile"
     )
     assert finding.fixes == (
-        Manual(text="update the driver: driver 555.42.02 or newer compiles it"),
+        Manual(text="update the driver: driver 575.51.03 or newer compiles it"),
     )
 
 
 @pytest.mark.parametrize(
     "machine",
     [
-        host(driver="570.124.06", gpus=(gpu("RTX 5090", "12.0"),)),
-        host(driver="550.54.15", gpus=(gpu("RTX 4090", "8.9"),)),  # not the GPU that is meant
-        host(driver="550.54.15", compat_driver="570.26", gpus=(gpu("RTX 5090", "12.0"),)),
+        host(driver="575.57.08", gpus=(gpu("RTX 5090", "12.0"),)),
+        host(driver="570.124.06", gpus=(gpu("RTX 4090", "8.9"),)),  # not the GPU that is meant
+        host(driver="570.124.06", compat_driver="575.57.08", gpus=(gpu("RTX 5090", "12.0"),)),
         host(driver="540.4.0", tegra="36.4", gpus=(gpu("Jetson", "12.0"),)),
-        host(driver="550.54.15", is_image=True, gpus=(gpu("RTX 5090", "12.0"),)),
+        host(driver="570.124.06", is_image=True, gpus=(gpu("RTX 5090", "12.0"),)),
         host(gpus=(gpu("RTX 5090", "12.0"),)),
     ],
 )
 def test_ptx_is_compiled_by_a_driver_of_its_cuda(
-    machine: Host, ptx_of_12_5: tuple[object, ...]
+    machine: Host, ptx_of_12_9: tuple[object, ...]
 ) -> None:
-    assert found(no_code, *ptx_of_12_5, machine) == []
-    finding = one(jit_only, *ptx_of_12_5, machine)
+    assert found(no_code, *ptx_of_12_9, machine) == []
+    finding = one(jit_only, *ptx_of_12_9, machine)
     assert finding.severity is Severity.NOTE
     assert finding.evidence[-1] == (
-        "its PTX is of CUDA 12.5: a driver of that or newer compiles it (555.42.02)"
+        "its PTX is of CUDA 12.9: a driver of that or newer compiles it (575.51.03)"
     )
 
 

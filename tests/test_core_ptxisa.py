@@ -120,6 +120,9 @@ def test_ptx_of_a_newer_cuda_than_the_driver_s() -> None:
     assert too_new(code, ADA, cuda("12.8")) is None  # compute_90 is no code for it at all
     assert too_new(ptx(("9.0", 0, 0)), BLACKWELL, cuda("12.2")) is None
     assert too_new(ptx(("9.0", 99, 0)), BLACKWELL, cuda("12.2")) is None
+    # A driver of CUDA 12.2 does not run sm_120 at all: one that does compiles PTX of CUDA 12.8.
+    assert too_new(ptx(("9.0", 8, 7)), BLACKWELL, cuda("12.2")) is None
+    assert too_new(ptx(("8.0", 8, 7)), ADA, cuda("12.2")) == cuda("12.8")
 
 
 def test_older_ptx_beside_it_may_be_what_is_used() -> None:
@@ -128,11 +131,13 @@ def test_older_ptx_beside_it_may_be_what_is_used() -> None:
     assert too_new(ptx(("8.0", 0, 0), ("9.0", 8, 8)), BLACKWELL, cuda("12.8")) is None
 
 
-def judged(code: DeviceCode, driver: str | None) -> list[tuple[str, str]]:
+def judged(
+    code: DeviceCode, driver: str | None, gpus: tuple[ComputeCapability, ...] = (BLACKWELL,)
+) -> list[tuple[str, str]]:
     known = cuda_of_driver(driver) if driver else None
     one = Driver(label=f"driver {driver}", cuda=known) if known else None
     package = Package(name="spconv-cu126", label="spconv-cu126 2.3.8")
-    found = judge_code(package, code, [BLACKWELL], cuda=cuda("12.8"), driver=one)
+    found = judge_code(package, code, gpus, cuda=cuda("12.8"), driver=one)
     return [(finding.code, finding.message) for finding in found]
 
 
@@ -150,3 +155,10 @@ def test_machine_code_of_a_newer_minor_runs_and_ptx_does_not() -> None:
     assert [code for code, _ in judged(newer, "575.57.08")] == ["EB402"]
     assert [code for code, _ in judged(newer, None)] == ["EB402"]
     assert judged(ptx(("9.0", 8, 8), sass=("12.0",)), "570.124.06") == []
+
+
+def test_each_gpu_is_judged_by_a_driver_that_runs_it() -> None:
+    found = judged(ptx(("8.0", 8, 7)), "525.60.13", (ADA, BLACKWELL))
+    assert [code for code, _ in found] == ["EB401", "EB402"]
+    assert "has only PTX for sm_89, of CUDA 12.8, which driver 525.60.13" in found[0][1]
+    assert found[1][1].startswith("sm_120 runs spconv-cu126 2.3.8 only by compiling")

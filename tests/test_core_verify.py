@@ -352,6 +352,19 @@ def test_eb401_ptx_that_the_target_s_driver_cannot_compile() -> None:
     assert found("EB402", TORCH, SPCONV, where=target("12.0"), facts=facts)[0][0] == "note"
 
 
+def test_a_bound_for_the_driver_is_none_for_a_gpu_that_is_newer_than_it() -> None:
+    code = dataclasses.replace(
+        FACTS.codes[linux("spconv_cu124-2.3.8")], isa=((capability("9.0"), (8, 5)),)
+    )
+    facts = dataclasses.replace(FACTS, codes={**FACTS.codes, linux("spconv_cu126-2.3.8"): code})
+    where = target("8.9", "12.0", driver=">=525")  # a machine with sm_120 has 570 or newer
+    assert found("EB402", TORCH, SPCONV, where=where, facts=facts)[0][0] == "note"
+    errors = [text for _, text in found("EB401", TORCH, SPCONV, where=where, facts=facts)]
+    assert [text for text in errors if "spconv" in text] == [
+        "spconv-cu126 2.3.8 has no code for sm_89"
+    ]
+
+
 def test_gpu_code_is_not_judged_without_gpus() -> None:
     assert findings(TORCH, pinned("vllm==0.10.0"), where=target(cuda="==12.8")) == ()
 

@@ -51,9 +51,9 @@ def old_driver(installed: Installed, host: Host, facts: Facts) -> Iterator[Findi
     """The NVIDIA driver cannot run the CUDA that torch is built with.
 
     **What it finds.** A driver older than the oldest one that NVIDIA supports for torch's CUDA
-    major. Within a major every driver serves every release: 525 runs CUDA 12.8, and the version
-    in the corner of `nvidia-smi` is no ceiling. A newer `libcuda` of a toolkit's `compat` folder
-    counts as the driver.
+    major. Within a major every driver runs the machine code of every release: 525 runs CUDA 12.8,
+    and the version in the corner of `nvidia-smi` is no ceiling. For PTX it is one: see EB401. A
+    newer `libcuda` of a toolkit's `compat` folder counts as the driver.
 
     **Why it matters.** `The NVIDIA driver on your system is too old (found version 12080)`, or
     `torch.cuda.is_available()` is False and training runs on the CPU. PyPI's torch is built for

@@ -79,22 +79,25 @@ def judge_code(
         return
     without: list[ComputeCapability] = []
     compiling: dict[ComputeCapability | None, list[ComputeCapability]] = {}
+    refused: dict[CudaVersion, list[ComputeCapability]] = {}
     for capability in sorted(set(gpus)):
-        match coverage(code, capability, cuda=cuda):
-            case Coverage.NONE:
-                without.append(capability)
-            case Coverage.JIT:
+        found = coverage(code, capability, cuda=cuda)
+        if found is Coverage.NONE:
+            without.append(capability)
+        elif found is Coverage.JIT:
+            newer = too_new(code, capability, driver.cuda) if driver else None
+            if newer is not None:
+                refused.setdefault(newer, []).append(capability)
+            else:
                 compiling.setdefault(usable_ptx(code, capability), []).append(capability)
-            case Coverage.NATIVE:
-                pass
     if without:
         yield _none(package, code, without)
+    if driver is not None:
+        yield from (
+            _refused(package, code, ones, newer=c, driver=driver) for c, ones in refused.items()
+        )
     for ptx, ones in compiling.items():
-        newer = too_new(code, ones[0], driver.cuda) if driver else None
-        if driver is not None and newer is not None:
-            yield _refused(package, code, ones, newer=newer, driver=driver)
-        else:
-            yield _jit(package, code, ptx, ones)
+        yield _jit(package, code, ptx, ones)
 
 
 def _none(package: Package, code: DeviceCode, gpus: list[ComputeCapability]) -> Finding:

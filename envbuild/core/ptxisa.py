@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from envbuild.core.archs import compiles
-from envbuild.core.toolkits import isa_of
+from envbuild.core.toolkits import first_for, isa_of
 from envbuild.model.cuda import CudaVersion
 
 if TYPE_CHECKING:
@@ -71,11 +71,14 @@ def too_new(
 ) -> CudaVersion | None:
     """Return the CUDA that a driver must be of to compile any PTX for a GPU.
 
-    None is returned where the driver compiles some of it, or it is not known whether it does.
+    None is returned where the driver compiles some of it, or it is not known whether it does. A
+    driver that runs the GPU at all is no older than the first CUDA that knows it, whatever bound a
+    project names for other GPUs.
     """
     fitting = [ptx for ptx in code.ptx if compiles(ptx, gpu)]
     wanted = [cuda_of_ptx(code, ptx) for ptx in fitting]
     known = [cuda for cuda in wanted if cuda is not None]
-    if driver is None or not known or len(known) < len(wanted) or min(known) <= driver:
+    if driver is None or not known or len(known) < len(wanted):
         return None
-    return min(known)
+    oldest = max(driver, first_for(gpu) or driver)
+    return None if min(known) <= oldest else min(known)
