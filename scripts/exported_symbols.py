@@ -26,6 +26,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _BINDINGS, _KINDS, _UNEXPORTED_KINDS = {0, 1, 2, 10}, set(range(11)), {3, 4}
 _LOCAL, _VISIBLE = 0, {0, 3}
 _FEWEST = 4
+_HEADER = 64
 _LARGEST_HASH = 1 << 20
 _FILLED, _HEAD = b"X" * 32, 8192  # what patchelf leaves where something was
 _MAX_HEAD = 8 << 20
@@ -46,7 +47,7 @@ def exported_by_head(head: bytes) -> frozenset[str]:
 
     Raises MoreWantedError where more of them are needed, MovedError where that will not help.
     """
-    if head[:6] != b"\x7fELF\x02\x01":
+    if head[:6] != b"\x7fELF\x02\x01" or len(head) < _HEADER:
         raise MovedError
     (segments_at,) = struct.unpack_from("<Q", head, 32)
     (segments,) = struct.unpack_from("<H", head, 56)

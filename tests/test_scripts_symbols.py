@@ -66,6 +66,18 @@ def test_strings_that_were_moved_are_not_guessed() -> None:
         ELF.exported_by_head(b"PK\x03\x04" + bytes(100))
 
 
+@given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
+def test_a_broken_head_gives_names_or_a_declared_error(at: int, junk: bytes) -> None:
+    data = bytearray(library(*OLD, hashes=""))
+    data[at : at + len(junk)] = junk
+    for head in (bytes(data), bytes(data[:at])):
+        try:
+            found = ELF.exported_by_head(head)
+        except (ELF.MovedError, ELF.MoreWantedError):
+            continue
+        assert all(isinstance(name, str) for name in found)
+
+
 @given(
     st.lists(st.frozensets(st.sampled_from("abcd"), min_size=1), min_size=1, max_size=8).map(
         lambda sets: {f"1.{n}": frozenset(one) for n, one in enumerate(sets)}
