@@ -347,7 +347,7 @@ def test_default_groups(text: dict[str, object], groups: tuple[str, ...]) -> Non
     "text",
     [
         "[",
-        "version = 2",
+        "version = 0",
         'version = 1\npackage = [{ name = "x" }]',
         "version = 1\npackage = 3",
         "version = 1\n[[package]]\nname = 7\nsource = {}",
