@@ -28,9 +28,9 @@ SHELL = which("dash") or "/bin/sh"
 
 
 def make_script(world: World, **options: object) -> RenderReport:
-    """Write the script of the target ``cu128``."""
+    """Write the script of a target, of ``cu128`` where none is named."""
     return script(
-        ScriptOptions(target="cu128", **options),  # type: ignore[arg-type]
+        ScriptOptions(**{"target": "cu128", **options}),  # type: ignore[arg-type]
         files=ProjectFiles(world.root),
     )
 

@@ -89,12 +89,13 @@ class Bench:
     cache: Path
     aim: BuildAim
     environ: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    offline: bool = True
 
     @property
     def installer(self) -> VenvInstaller:
         """A fresh reading of the environment."""
         return VenvInstaller(
-            project=self.project, venv=self.venv, environ=self.environ, offline=True
+            project=self.project, venv=self.venv, environ=self.environ, offline=self.offline
         )
 
     def ensure(self, build: _Build, *, may_build: bool = True, again: bool = False) -> str:
@@ -207,7 +208,7 @@ def test_another_torch_is_another_build(plain: Bench) -> None:
 def test_a_build_that_lacks_a_symbol_of_torch_is_refused_and_not_kept(plain: Bench) -> None:
     site = next(plain.venv.glob("lib/python*/site-packages"))
     backend = plain.project / "libs" / "plain" / "backend.py"
-    backend.write_text(SETUP.replace("torchlike.link", '["-Wl,--allow-shlib-undefined"]'))
+    backend.write_text(SETUP.replace("torchlike.link", '["-Wl,--no-as-needed", *torchlike.link]'))
     make_torch(site, "2.7.0", "torch_eight")
     with pytest.raises(RefusedError, match=r"EB302") as caught:
         plain.ensure(PLAIN)
@@ -281,6 +282,9 @@ def test_an_sdist_is_built_if_its_bytes_are_those_of_the_lock(plain: Bench) -> N
         url = f"{index.base}/files/plain-1.0.tar.gz"
         digest = hashlib.sha256(data).hexdigest()
         wrong = SourceBuild(project="plain", version="1.0", url=url, sha256="0" * 64)
+        with pytest.raises(WorldError, match="offline, and the source of `plain` lies on a host"):
+            plain.ensure(wrong)
+        plain.offline = False
         with pytest.raises(WorldError, match=f"has the sha256 {digest}, wanted 0000"):
             plain.ensure(wrong)
         right = SourceBuild(project="plain", version="1.0", url=url, sha256=digest)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,7 +76,7 @@ def test_nothing_of_apt_asks() -> None:
 
 def test_the_result_runs_as_a_user_and_ends_with_the_doctor() -> None:
     text = render_dockerfile(source())
-    assert text.index("USER app") < text.index("envbuild doctor /opt/venv")
+    assert text.index("USER 10001") < text.index("envbuild doctor /opt/venv")
     assert text.rstrip().endswith("--fail-on error")
     assert f'envbuild.lock.sha256="{plan().lock_sha256}"' in text
 
@@ -110,7 +112,7 @@ def test_an_edit_is_seen() -> None:
     assert header is not None
     assert header.options == ("--ptx",)
     assert is_untouched(text)
-    assert not is_untouched(text.replace("USER app", "USER root"))
+    assert not is_untouched(text.replace("USER 10001", "USER root"))
     assert parse_header("FROM ubuntu\n") is None
 
 
@@ -132,3 +134,12 @@ def test_the_script_of_the_example_builds_both_extensions_and_says_what_is_incom
     assert "default TORCH_CUDA_ARCH_LIST '10.0;12.0'" in text
     assert "UNHASHED='flash-attn, torch-cluster, torch-scatter, torch-sparse'" in text
     assert "torch-scatter @ https://data.pyg.org/whl/" in text
+
+
+@pytest.mark.skipif(which("hadolint") is None, reason="needs hadolint")
+@pytest.mark.parametrize("lock", [LOCK, BUILT], ids=["wheels", "compiled"])
+def test_hadolint_finds_nothing(lock: TargetLock, tmp_path: Path) -> None:
+    path = tmp_path / "Dockerfile"
+    path.write_text(render_dockerfile(source(lock)))
+    found = subprocess.run(["hadolint", path], capture_output=True, text=True, check=False)
+    assert found.stdout == ""

@@ -66,7 +66,7 @@ def test_nothing_of_the_base_is_locked_and_the_rest_is_locked_around_it(
     assert pin_rows(report.targets[0]) == (("torch", NORMAL, "the build of torch that was chosen"),)
     assert count_words(report.targets[0].lock) == "4 packages on top of 4 of the base, all hashed"
     assert report.targets[0].notes == (f"the GPU code of torch {NORMAL} is not known",)
-    assert install_command(report) == "envbuild sync --target cu128"
+    assert install_command(report) == "envbuild dockerfile --target cu128"
     assert "torch" not in world.read("lockfiles/requirements.cu128.txt").replace("pytorch", "")
 
 

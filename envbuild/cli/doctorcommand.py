@@ -30,11 +30,15 @@ _CODE = re.compile(r"EB\d{3}", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Where:
-    """Which environment is meant; see `envbuild.world.environment.read_environment`."""
+    """Which environment is meant; see `envbuild.world.environment.read_environment`.
+
+    ``owned`` is False where `uv run` in the project does not touch it.
+    """
 
     path: str | None = None
     root: str = "/"
     project: str | None = None
+    owned: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import sys
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,8 @@ class DiskExaminer:
 
     def layers(self, installed: Installed) -> Layers:
         """Read the locks of the project around the environment."""
-        return read_layers(installed, directory=self._named_project)
+        layers = read_layers(installed, directory=self._named_project)
+        return layers if self._where.owned else replace(layers, owned=False)
 
     def host(self, installed: Installed) -> Host:
         """Read the machine, or the image."""

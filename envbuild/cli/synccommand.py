@@ -34,11 +34,11 @@ class SyncWorld:
     """What the command touches: the real world, or that of a test.
 
     ``sync`` is given the options, the project's folder, whether the network may be reached, and
-    a reporter; ``examine`` an environment and the project, and returns the exit code as well.
+    a reporter; ``examine`` what was done and the project, and returns the exit code as well.
     """
 
     sync: Callable[[SyncOptions, Path, bool, Reporter], SyncReport]
-    examine: Callable[[str, str], tuple[DoctorReport, int]]
+    examine: Callable[[SyncReport, str], tuple[DoctorReport, int]]
 
 
 def run_sync(arguments: argparse.Namespace, world: SyncWorld) -> int:
@@ -52,7 +52,7 @@ def run_sync(arguments: argparse.Namespace, world: SyncWorld) -> int:
                 found, code = None, 0
             else:
                 reporter.phase("examine the environment")
-                found, code = world.examine(report.venv, str(directory))
+                found, code = world.examine(report, str(directory))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("run `envbuild sync` again, and it goes on") from None
     if any(one.outcome == "left out" for one in report.builds):

@@ -64,7 +64,8 @@ def sync_really(
     )
 
 
-def _examine(venv: str, project: str) -> tuple[DoctorReport, int]:
-    examiner = DiskExaminer(Where(path=venv, project=project), os.environ)
+def _examine(report: SyncReport, project: str) -> tuple[DoctorReport, int]:
+    where = Where(path=report.venv, project=project, owned=not report.beside)
+    examiner = DiskExaminer(where, os.environ)
     found = doctor(DoctorOptions(), examiner=examiner, facts=Catalog.load(), rules=all_rules())
     return found, exit_code(found, fail_on="error")

@@ -9,6 +9,7 @@ from envbuild.commands.projectreading import parsed_project, pylock_path
 from envbuild.core.plan import plan_for
 from envbuild.core.pylock import read_target_lock
 from envbuild.errors import InputError
+from envbuild.model.project import Layer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,13 @@ class Locked:
     def path(self) -> str:
         """Where the lock lies."""
         return pylock_path(self.target.name)
+
+    @property
+    def managed_by(self) -> str | None:
+        """The target at which `uv run` keeps the project's environment, None where it is this."""
+        is_managed = self.project.layer is Layer.PROJECT
+        other = self.project.default_target
+        return other if is_managed and other != self.target.name else None
 
     def plan(self, *, ptx: bool = False) -> InstallPlan:
         """Derive the plan; raises RefusedError where something cannot be compiled."""

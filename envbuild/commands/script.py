@@ -80,6 +80,7 @@ def script_text(locked: Locked, options: ScriptOptions) -> str:
             project=options.project,
             project_name=name,
             options=(PTX,) if options.ptx else (),
+            managed_by=locked.managed_by,
         )
     )
 

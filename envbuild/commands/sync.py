@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from envbuild.commands.locked import read_locked
@@ -49,9 +49,12 @@ class SyncOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Ground:
+    """``managed_by`` is the target of uv.lock where that is not the one to install."""
+
     plan: InstallPlan
     lock: TargetLock
     aim: BuildAim
+    managed_by: str | None = None
 
 
 def sync(
@@ -66,8 +69,13 @@ def sync(
     ground = _ground(options, files)
     _refuse_older_glibc(ground.lock, installer)
     if options.dry_run:
-        return _preview(options, ground, installer)
-    return _install(options, ground, installer, builder(ground.aim), reporter)
+        report = _preview(options, ground, installer)
+    else:
+        report = _install(options, ground, installer, builder(ground.aim), reporter)
+    own = files.root / ".venv"
+    undone = ground.managed_by if own in (options.venv, options.venv.resolve()) else None
+    beside = ground.managed_by is not None and undone is None
+    return replace(report, undone_by=undone, beside=beside)
 
 
 def _ground(options: SyncOptions, files: Files) -> _Ground:
@@ -88,7 +96,8 @@ def _ground(options: SyncOptions, files: Files) -> _Ground:
             hint="`envbuild lock` renews it, `envbuild lock --check` says all that differs",
         )
     plan = locked.plan(ptx=options.ptx)
-    return _Ground(plan=plan, lock=locked.lock, aim=build_aim(locked.lock, ptx=options.ptx))
+    aim = build_aim(locked.lock, ptx=options.ptx)
+    return _Ground(plan=plan, lock=locked.lock, aim=aim, managed_by=locked.managed_by)
 
 
 def _refuse_base(lock: TargetLock) -> None:

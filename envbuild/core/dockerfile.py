@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 VENV = "/opt/venv"
 PYTHONS = "/opt/python"
+_USER = 10001
 _UV = "ghcr.io/astral-sh/uv"
 
 
@@ -163,6 +164,8 @@ def _install(source: DockerSource, option: str) -> Iterator[str]:
 
 
 def _packages(names: str, *, also: str = "") -> Iterator[str]:
+    yield "# In the versions that the archive has by now; it keeps no older ones."
+    yield "# hadolint ignore=DL3008"
     yield "RUN apt-get update \\"
     yield "    && DEBIAN_FRONTEND=noninteractive TZ=Etc/UTC apt-get install -y \\"
     yield f"        --no-install-recommends {names} \\"
@@ -179,7 +182,7 @@ def _runtime(source: DockerSource) -> Iterator[str]:
     if any(package.name == "triton" for package in source.lock.packages):
         yield "# triton compiles its launchers with the host's compiler when a model runs."
         yield from _packages("ca-certificates gcc libc6-dev")
-    yield "RUN useradd --create-home --uid 10001 app"
+    yield f"RUN useradd --create-home --uid {_USER} app"
     if plan.base is None:
         yield f"COPY --from=build {PYTHONS} {PYTHONS}"
     yield f"COPY --from=build {VENV} {VENV}"
@@ -187,11 +190,12 @@ def _runtime(source: DockerSource) -> Iterator[str]:
     yield "    NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility"
     yield "WORKDIR /app"
     yield "COPY --chown=app:app . ."
-    yield "USER app"
+    yield "# A number, so that who runs the image can tell that it is not root."
+    yield f"USER {_USER}"
     yield f"ARG ENVBUILD={json.dumps(source.envbuild)}"
     yield "# The doctor looks at what was built, and leaves nothing behind."
     yield "RUN --mount=from=uv,source=/uv,target=/usr/local/bin/uv \\"
-    yield "    --mount=type=cache,target=/tmp/uv-cache,uid=10001 \\"
+    yield f"    --mount=type=cache,target=/tmp/uv-cache,uid={_USER} \\"
     yield "    UV_CACHE_DIR=/tmp/uv-cache UV_TOOL_DIR=/tmp/uv-cache/tools \\"
     yield '    uv tool run --no-config --from "$ENVBUILD" \\'
     yield f"        envbuild doctor {VENV} --project /app --fail-on error"

@@ -74,6 +74,7 @@ class ScriptSource:
 
     ``project`` is the path from the script's folder to the project. ``project_name`` is set where
     uv installs the project itself. ``options`` are those of the command, for the header.
+    ``managed_by`` is the target of uv.lock where that is another one.
     """
 
     plan: InstallPlan
@@ -81,6 +82,7 @@ class ScriptSource:
     project: str = ".."
     project_name: str | None = None
     options: tuple[str, ...] = field(default=())
+    managed_by: str | None = None
 
 
 def render_script(source: ScriptSource) -> str:
@@ -137,6 +139,7 @@ def _settings(source: ScriptSource) -> Iterator[str]:
         "BASE": plan.base or (lock.frozen.python if lock.frozen is not None else ""),
         "BASE_PYTHON": lock.frozen.python if lock.frozen is not None else "",
         "BASE_TORCH": (lock.frozen.torch or "") if lock.frozen is not None else "",
+        "MANAGED_BY": source.managed_by or "",
         "CLEARED": CLEARED,
         "EXIT_CODES": EXIT_CODES,
     }

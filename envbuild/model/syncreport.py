@@ -23,6 +23,8 @@ class SyncReport:
 
     ``made`` is True where it was made anew, ``mended`` names packages whose files were gone,
     ``changes`` are those of the lock as uv writes them. ``dry_run``: nothing was done.
+    ``undone_by`` is the target of uv.lock where the next `uv run` brings the environment back to
+    it; ``beside`` is True where the environment is not the project's own.
     """
 
     plan: InstallPlan
@@ -32,6 +34,8 @@ class SyncReport:
     changes: tuple[str, ...] = ()
     builds: tuple[BuildOutcome, ...] = ()
     dry_run: bool = False
+    undone_by: str | None = None
+    beside: bool = False
 
     @property
     def unchanged(self) -> bool:

@@ -65,7 +65,8 @@ def install_command(report: LockReport, *, directory: str = ".", uv: str = "uv")
     """Return the command that installs what was locked.
 
     In layer "project" ``uv sync`` installs the default target; every other target, and every
-    target in layer "pip", is installed from its own file. On top of a base envbuild does it.
+    target in layer "pip", is installed from its own file. On top of a base envbuild does it,
+    and in an image a Dockerfile.
     """
     where = [] if directory == "." else ["--directory", directory]
     names = [target.target for target in report.targets]
@@ -73,7 +74,9 @@ def install_command(report: LockReport, *, directory: str = ".", uv: str = "uv")
     if report.layer is Layer.PROJECT and (not names or not default or default in names):
         return shlex.join([uv, *where, "sync", *_selection(report, default)])
     name = default if default in names or not names else names[0]
-    if any(one.target == name and one.lock.frozen is not None for one in report.targets):
+    kept = next((t.lock for t in report.targets if t.target == name and t.lock.frozen), None)
+    if kept is not None:
         here = [] if directory == "." else [directory]
-        return shlex.join(["envbuild", "sync", *here, "--target", name])
+        verb = "sync" if kept.base is None else "dockerfile"
+        return shlex.join(["envbuild", verb, *here, "--target", name])
     return shlex.join([uv, *where, "pip", "sync", f"lockfiles/pylock.{name}.toml"])

@@ -32,6 +32,13 @@ def render_sync(report: SyncReport, *, width: int | None = None, color: bool = F
     for one in report.builds:
         canvas.line(f"{one.project}: {_OUTCOMES.get(one.outcome, one.outcome)}")
     canvas.line(_verdict(report))
+    if report.undone_by is not None:
+        name = report.plan.target
+        canvas.line(
+            f"warning: the next `uv run` brings it back to target `{report.undone_by}`, which"
+            f" uv.lock holds: `UV_NO_SYNC=1` keeps it, and `envbuild sync --target {name} --venv"
+            f" .venv-{name}` puts it beside"
+        )
     return canvas.text()
 
 
@@ -65,4 +72,5 @@ def sync_document(report: SyncReport) -> dict[str, object]:
         "changes": list(report.changes),
         "builds": [{"name": one.project, "outcome": one.outcome} for one in report.builds],
         "unchanged": report.unchanged,
+        "undone-by": report.undone_by,
     }

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+from itertools import takewhile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -42,8 +43,8 @@ class Buildah:
         self._words += ["--storage-driver", driver]
         self._environ = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
 
-    def run(self, *words: str) -> str:
-        """Return what the command says, on both streams; stop the session where it fails."""
+    def attempt(self, *words: str) -> tuple[int, str]:
+        """Return the exit code of a command, and what it says on both streams."""
         done = subprocess.run(
             [*self._words, *words],
             env=self._environ,
@@ -52,9 +53,14 @@ class Buildah:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        if done.returncode != 0:
-            sys.exit(f"{done.stdout}\nbuildah {words[0]} ended with {done.returncode}")
-        return done.stdout
+        return done.returncode, done.stdout
+
+    def run(self, *words: str) -> str:
+        """Return what the command says; stop the session where it fails."""
+        code, said = self.attempt(*words)
+        if code != 0:
+            sys.exit(f"{said}\nbuildah {words[0]} ended with {code}")
+        return said
 
     def image(self, name: str, folder: Path, dockerfile: str) -> None:
         """Build an image of a folder's content."""
@@ -80,36 +86,43 @@ def make_base(buildah: Buildah, folder: Path, ca_file: Path | None) -> None:
     buildah.image("localhost/uv", folder / "uv", "FROM scratch\nCOPY uv /uv\n")
 
 
-def make_project(source: Path, project: Path) -> str:
+def make_project(source: Path, project: Path, *lock_options: str) -> str:
     """Lock a copy of the project and write its Dockerfile; return the requirement of the doctor."""
     shutil.rmtree(project, ignore_errors=True)
     shutil.copytree(source, project)
     words = ["uv", "build", "--quiet", "--wheel", "--out-dir", str(project / "wheels")]
     subprocess.run([*words, str(REPOSITORY)], check=True)
-    for command in ("lock", "dockerfile"):
-        envbuild = [sys.executable, "-m", "envbuild", command, "--quiet", str(project)]
+    for command in (("lock", *lock_options), ("dockerfile",)):
+        envbuild = [sys.executable, "-m", "envbuild", *command, "--quiet", str(project)]
         subprocess.run(envbuild, check=True)
     wheel = next((project / "wheels").glob("*.whl"))
     return f"envbuild @ {WHEEL}/{wheel.name}"
 
 
-def build(buildah: Buildah, project: Path, doctor: str) -> list[str]:
-    """Build the image and return its steps, each with what was said of it."""
-    arguments = {
-        "BASE_IMAGE": "localhost/base",
-        "UV_IMAGE": "localhost/uv",
-        "UV_PYTHON_PREFERENCE": "only-system",
-        "ENVBUILD": doctor,
-    }
+def build_words(project: Path, doctor: str, **arguments: str) -> list[str]:
+    """Return the command that builds the image of a project."""
+    arguments = {"UV_IMAGE": "localhost/uv", "ENVBUILD": doctor, **arguments}
     words = ["build", "--layers", "--file", str(project / DOCKERFILE), "--tag", "localhost/built"]
     words += ["--ignorefile", str(project / f"{DOCKERFILE}.dockerignore")]
-    words += [f"--build-arg={name}={value}" for name, value in arguments.items()]
+    return [*words, *(f"--build-arg={name}={value}" for name, value in arguments.items())]
+
+
+def build(buildah: Buildah, project: Path, doctor: str, **arguments: str) -> list[str]:
+    """Build the image and return its steps, each with what was said of it."""
     started = time.monotonic()
-    said = buildah.run(*words, str(project))
+    said = buildah.run(*build_words(project, doctor, **arguments), str(project))
     steps = [f"STEP {step}" for step in said.split("STEP ")[1:]]
     made = [step for step in steps if not is_kept(step)]
+    say("".join(f"{line}\n" for step in made for line in words_of_doctor(step)))
     say(f"{time.monotonic() - started:.1f} s, {len(steps)} steps, {len(made)} of them made\n")
     return made
+
+
+def words_of_doctor(step: str) -> list[str]:
+    """Return what the doctor says in the step that runs it, and nothing for another step."""
+    lines = step.splitlines() if "envbuild doctor" in step.partition("\n")[0] else []
+    said = takewhile(lambda line: not line.startswith(("-->", "[")), lines[1:])
+    return [line for line in said if not line.startswith("Installed ")]
 
 
 def is_kept(step: str) -> bool:
@@ -139,24 +152,31 @@ def expect(made: list[str], wanted: tuple[str, ...]) -> None:
         sys.exit(f"found the steps {found} made, wanted {wanted}")
 
 
-def main() -> None:
-    """Build, run, and build again."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def parsed(description: str | None) -> argparse.ArgumentParser:
+    """Return the parser of what every session of images takes."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--folder", type=Path, default=Path("/var/tmp/envbuild-image"))  # noqa: S108
     parser.add_argument("--ca-file", type=Path, help="authorities that the steps shall trust")
-    parser.add_argument("--project", type=Path, default=HERE / "project")
     parser.add_argument("--driver", default="overlay", help="vfs copies all at each step")
+    return parser
+
+
+def main() -> None:
+    """Build, run, and build again."""
+    parser = parsed(__doc__)
+    parser.add_argument("--project", type=Path, default=HERE / "project")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     buildah, project = Buildah(arguments.folder, arguments.driver), arguments.folder / "project"
     make_base(buildah, arguments.folder, arguments.ca_file)
     doctor = make_project(arguments.project, project)
-    build(buildah, project, doctor)
+    own = {"BASE_IMAGE": "localhost/base", "UV_PYTHON_PREFERENCE": "only-system"}
+    build(buildah, project, doctor, **own)
     run_image(buildah)
-    expect(build(buildah, project, doctor), ())
+    expect(build(buildah, project, doctor, **own), ())
     with (project / "train.py").open("a", encoding="utf-8") as file:
         file.write("# changed\n")
-    changed = build(buildah, project, doctor)
+    changed = build(buildah, project, doctor, **own)
     expect(changed, ("COPY --chown=app:app . .", "USER", "ARG ENVBUILD", "RUN --mount=from=uv"))
     say(buildah.run("images"))
 

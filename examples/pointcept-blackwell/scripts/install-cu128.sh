@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb)
-# identity: a9928077859f6bbfd34c7a7575f5fee8d6314ded5d2b0f9b6e58bb639006f98a
+# identity: 91b84a87bf6aa376e06b941242f2cc1c938c82fecfba376807edaf185d3f8724
 # options:
 #
 # exit codes:
@@ -34,7 +34,7 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb
-SCRIPT_ID=a9928077859f6bbfd34c7a7575f5fee8d6314ded5d2b0f9b6e58bb639006f98a
+SCRIPT_ID=91b84a87bf6aa376e06b941242f2cc1c938c82fecfba376807edaf185d3f8724
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.9
@@ -44,6 +44,7 @@ UNHASHED='flash-attn, torch-cluster, torch-scatter, torch-sparse'
 BASE=''
 BASE_PYTHON=''
 BASE_TORCH=''
+MANAGED_BY=''
 CLEARED='UV_BREAK_SYSTEM_PACKAGES UV_BUILD_CONSTRAINT UV_CONFIG_FILE UV_CONSTRAINT UV_DEFAULT_INDEX UV_DEV UV_ENV_FILE UV_EXCLUDE UV_EXCLUDE_NEWER UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_FROZEN UV_GROUP UV_INDEX UV_INDEX_STRATEGY UV_INDEX_URL UV_ISOLATED UV_LOCKED UV_NO_BINARY UV_NO_BINARY_PACKAGE UV_NO_BUILD UV_NO_BUILD_ISOLATION UV_NO_BUILD_PACKAGE UV_NO_CONFIG UV_NO_DEFAULT_GROUPS UV_NO_DEV UV_NO_EDITABLE UV_NO_GROUP UV_NO_INDEX UV_NO_SOURCES UV_NO_SYNC UV_NO_VERIFY_HASHES UV_OFFLINE UV_ONLY_BINARY UV_OVERRIDE UV_PREFIX UV_PRERELEASE UV_PROJECT UV_PROJECT_ENVIRONMENT UV_PYTHON UV_REQUIRE_HASHES UV_RESOLUTION UV_SYSTEM_PYTHON UV_TARGET UV_TORCH_BACKEND UV_VENV_CLEAR UV_VENV_RELOCATABLE UV_VENV_SEED UV_VERIFY_HASHES UV_WORKING_DIR UV_WORKING_DIRECTORY'
 EXIT_CODES='exit codes:
   0   done, or nothing was to do
@@ -473,6 +474,9 @@ main() {
     stamp_text >"$work/stamp"
     cp -- "$work/stamp" "$venv/.envbuild-stamp.new"
     mv -- "$venv/.envbuild-stamp.new" "$venv/.envbuild-stamp"
+    if [ -n "$MANAGED_BY" ] && [ "$venv" = "$(pwd -P)/.venv" ]; then
+        say "warning: the next \`uv run\` brings it back to target \`$MANAGED_BY\`; UV_NO_SYNC=1 keeps it"
+    fi
     say "done: \`$venv\` is what $LOCK says"
 }
 

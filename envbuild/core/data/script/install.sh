@@ -402,5 +402,8 @@ main() {
     stamp_text >"$work/stamp"
     cp -- "$work/stamp" "$venv/.envbuild-stamp.new"
     mv -- "$venv/.envbuild-stamp.new" "$venv/.envbuild-stamp"
+    if [ -n "$MANAGED_BY" ] && [ "$venv" = "$(pwd -P)/.venv" ]; then
+        say "warning: the next \`uv run\` brings it back to target \`$MANAGED_BY\`; UV_NO_SYNC=1 keeps it"
+    fi
     say "done: \`$venv\` is what $LOCK says"
 }
