@@ -221,6 +221,27 @@ def test_an_edited_module_is_a_warning_and_an_edited_file_of_data_nothing(made: 
     assert one(changed_files, made.read(), made.ownership()).severity is Severity.WARNING
 
 
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("", Severity.ERROR),
+        ("def compute(a,\n", Severity.ERROR),
+        ("a = 1\n", Severity.WARNING),
+        ("(" * 20, Severity.ERROR),
+        ("x = 1 is 2\nimport os  # and a comment that makes it longer", Severity.WARNING),
+    ],
+)
+def test_a_module_that_breaks_off_was_cut_short(
+    made: MadeEnv, text: str, severity: Severity
+) -> None:
+    made.install("net", "1.0", files={"net/core.py": "def compute(a,\n            b): ...\n"})
+    made.write("net/core.py", text)
+    finding = one(changed_files, made.read(), made.ownership())
+    assert finding.severity is severity
+    assert finding.fixes == (Reinstall(names=("net",)),)
+    assert ("import:net" in finding.brings) is (severity is Severity.ERROR)
+
+
 def test_a_stripped_image_is_one_note(made: MadeEnv) -> None:
     for number in range(5):
         made.install(f"lib{number}", "1.0", files={f"lib{number}/a.so": b"with symbols"})

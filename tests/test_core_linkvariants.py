@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from imagemaker import SITE, machine, with_torch
 
-from envbuild.core.linkvariants import for_other_torch
+from envbuild.core.linkvariants import for_other_cuda, for_other_torch
 
 if TYPE_CHECKING:
     from imagemaker import Image
@@ -70,3 +70,29 @@ def test_what_is_linked_to_nothing_of_torch_is_not_used_without_it() -> None:
     image = machine()
     image.extension("cuda/core/_tensor_bridge", imports=(STABLE, "own_function"))
     assert names(image) == ["own_function"]
+
+
+def test_of_files_for_several_cudas_only_the_one_of_torch_is_opened() -> None:
+    """As torch-memory-saver 0.0.10 has them at the top of the site, and cuda-core in folders."""
+    image = with_torch()
+    for form in ("saver_hook{}", "cuda/core{}/_bridge"):
+        between = "_" if "hook" in form else "/"
+        for tag, library in (("", 12), (f"{between}cu12", 12), (f"{between}cu13", 13)):
+            image.extension(form.format(tag), needed=(f"libcudart.so.{library}",))
+    assert missing(image, "12.8") == []
+    assert missing(image, "13.0") == ["libcudart.so.13"] * 2
+    assert missing(image, None) == []
+
+
+def test_a_file_for_one_cuda_is_opened_under_any() -> None:
+    image = with_torch()
+    image.extension("saver_cu13", needed=("libcudart.so.13",))
+    image.extension("saver", needed=("libcudart.so.13",))
+    assert missing(image, "12.8") == ["libcudart.so.13"] * 2
+    venv = "/work/cu128/s"
+    assert for_other_cuda([f"{venv}/a.so", "/work/cu13/s/a.so"], sites=(venv,), cuda="12") == set()
+
+
+def missing(image: Image, cuda: str | None) -> list[str]:
+    """Return the libraries that are missing."""
+    return [one.library for one in image.judge(cuda=cuda).libraries]

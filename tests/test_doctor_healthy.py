@@ -127,7 +127,7 @@ LARGE = (
         name="torch-and-jax-and-cupy",
         requirements=(
             *("torch==2.8.0", "jax[cuda12]", "cupy-cuda12x", "keras"),
-            *("nvidia-dali-cuda120", "transformer-engine-cu12"),
+            *("nvidia-dali-cuda120", "transformer-engine[core_cu12]>=2"),
         ),
     ),
     Stack(name="rapids", requirements=("cuml-cu12",)),
@@ -198,7 +198,11 @@ def assert_healthy(stack: Stack, venv: RealVenv) -> None:
     for words in ((), ("--gpu", stack.gpu)):
         done = venv.doctor(*words, "--format", "json")
         told = json.loads(done.out)
-        problems = [one for one in (told["primary"], *told["others"]) if one is not None]
+        problems = [
+            one
+            for one in (told["primary"], *(o["cause"] for o in told["others"]))
+            if one is not None
+        ]
         assert {one["code"] for one in problems} <= {"EB309"}, done.out
         assert {name for one in problems for name in _IMPORT.findall(one["message"])} == lacking
         assert (done.error, told["consequences"]) == ("", [])

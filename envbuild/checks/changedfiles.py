@@ -40,7 +40,8 @@ def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Findin
     **What it finds.** A shared object of another size than RECORD says, with no second owner to
     explain it: cut short by a full disk, or overwritten by what is none (an error). Where all
     that its own head names is there it is a note: makers of wheels strip, sign or patch libraries
-    after they wrote RECORD. A Python module of another size was edited or cut short (a warning).
+    after they wrote RECORD. A Python module of another size was edited (a warning), or cut short
+    where it is empty or breaks off in a statement (an error).
     Other files, as certifi's `cacert.pem` with a site's own certificates, are nobody's mistake.
     Where most shared objects differ, an image was stripped of its debug symbols, which is a note.
     What the operating system's packages brought is stripped after RECORD was written, and left
@@ -73,7 +74,10 @@ def changed_files(installed: Installed, ownership: Ownership) -> Iterator[Findin
             yield _changed(one, whole, Severity.NOTE)
         if libraries and not stripped:
             yield _changed(one, libraries, Severity.ERROR)
-        if modules:
+        cut = tuple(path for path in modules if absolute(one, path) in ownership.cut)
+        if cut:
+            yield _changed(one, cut, Severity.ERROR)
+        if modules and not cut:
             yield _changed(one, modules, Severity.WARNING)
 
 
@@ -97,6 +101,7 @@ def _changed(one: Distribution, paths: tuple[str, ...], severity: Severity) -> F
     sizes = {entry.path: entry.size for entry in one.record or ()}
     what = "is of another size than RECORD says"
     fatal = severity is Severity.ERROR
+    tops = {path.partition("/")[0].removesuffix(".py") for path in paths if path.endswith(".py")}
     return Finding(
         code="EB203",
         severity=severity,
@@ -108,7 +113,10 @@ def _changed(one: Distribution, paths: tuple[str, ...], severity: Severity) -> F
         ),
         hint=_HINTS[severity],
         fixes=() if severity is Severity.NOTE else (Reinstall(names=(one.name,)),),
-        brings=tuple(f"file:{absolute(one, path)}" for path in paths if fatal),
+        brings=(
+            *(f"file:{absolute(one, path)}" for path in paths if fatal),
+            *(f"import:{top}" for top in sorted(tops) if fatal and top.isidentifier()),
+        ),
     )
 
 

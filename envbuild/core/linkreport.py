@@ -11,7 +11,7 @@ from envbuild.core.libnames import is_driver_library, is_indispensable
 from envbuild.core.linkroots import find_roots, is_extension_name, is_torch_core
 from envbuild.core.linkscope import Scopes
 from envbuild.core.linksymbols import missing_symbols, missing_versions
-from envbuild.core.linkvariants import for_other_torch
+from envbuild.core.linkvariants import for_other_cuda, for_other_torch
 from envbuild.core.loader import Loader
 from envbuild.core.process import import_torch, note_cudnn_parts, package_of, start
 from envbuild.core.stoppedmodules import stopped_modules
@@ -132,8 +132,11 @@ def _stopped(
 
 def _scopes(process: Process, files: Files, *, tag: str) -> Scopes:
     closures = []
-    version = process.program.torch_version
-    others = for_other_torch(files.paths, sites=files.sites, torch=version)
+    program = process.program
+    others = {
+        *for_other_torch(files.paths, sites=files.sites, torch=program.torch_version),
+        *for_other_cuda(files.paths, sites=files.sites, cuda=program.torch_cuda or ""),
+    }
     paths = tuple(path for path in files.paths if path not in others)
     for root in find_roots(paths, process.loader, sites=files.sites, tag=tag):
         load = process.load if is_torch_core(root.path) else process.load_apart

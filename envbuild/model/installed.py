@@ -158,14 +158,16 @@ class Ownership:
     ``missing`` and ``resized`` map a distribution's label to paths of its RECORD; compiled
     Python files (``.pyc``) do not count, and a path that another owner's bytes lie at is in
     ``shared`` alone. ``whole`` are the absolute paths of the shared objects among ``resized`` that
-    are all there by what their own heads say. ``unowned`` are the absolute paths of shared objects no RECORD names.
-    ``owners`` pairs the absolute path of each other shared object with the label of the
-    distribution whose bytes lie there, the first that records it where none fits.
+    are all there by what their own heads say, ``cut`` those of the Python modules that are shorter
+    than recorded and hold nothing or break off. ``unowned`` are the absolute paths of shared
+    objects no RECORD names. ``owners`` pairs the absolute path of each other shared object with
+    the label of the distribution whose bytes lie there, the first that records it where none fits.
     """
 
     shared: tuple[SharedPath, ...] = ()
     missing: tuple[tuple[str, tuple[str, ...]], ...] = ()
     resized: tuple[tuple[str, tuple[str, ...]], ...] = ()
     whole: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
     unowned: tuple[str, ...] = ()
     owners: tuple[tuple[str, str], ...] = ()

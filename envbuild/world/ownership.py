@@ -10,13 +10,11 @@ import os
 import posixpath
 import stat
 from collections import defaultdict
-from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from envbuild.core.elfwhole import is_whole
 from envbuild.model.installed import OnDisk, Ownership, SharedPath
-from envbuild.world.objectfiles import ObjectFiles
+from envbuild.world.cutfiles import cut_modules, whole_objects
 from envbuild.world.rootfs import Root
 from envbuild.world.sharedobjects import is_shared_object, shared_objects
 
@@ -53,6 +51,7 @@ def read_ownership(installed: Installed, *, objects: Iterable[str] | None = None
     owners: dict[str, str] = {}
     recorded: set[str] = set()
     changed: list[str] = []
+    shortened: list[str] = []
     for path in _looked_up(claims, root=root):
         one = _shared(path, root=root) if _is_shared(path.claims) else None
         if one is not None:
@@ -64,11 +63,14 @@ def read_ownership(installed: Installed, *, objects: Iterable[str] | None = None
                 owners[path.absolute] = _owner(path, one)
                 if not _is_as_recorded(path):
                     changed.append(path.absolute)
+        elif path.absolute.endswith(".py") and _is_shorter(path):
+            shortened.append(path.absolute)
     return Ownership(
         shared=tuple(sorted(shared, key=lambda one: one.path)),
         missing=_grouped(missing),
         resized=_grouped(resized),
-        whole=tuple(sorted(_whole(changed, root=root))),
+        whole=tuple(sorted(whole_objects(changed, root=root))),
+        cut=tuple(sorted(cut_modules(shortened, root=root))),
         unowned=tuple(sorted(set(objects) - recorded)),
         owners=tuple(sorted(owners.items())),
     )
@@ -164,12 +166,9 @@ def _is_as_recorded(path: _Path) -> bool:
     return any(_fits(entry, path.size) for _, entry in path.claims)
 
 
-def _whole(paths: Iterable[str], *, root: Root) -> Iterator[str]:
-    with closing(ObjectFiles(root)) as files:
-        for path in paths:
-            data = files.data(path)
-            if data is not None and is_whole(data):
-                yield path
+def _is_shorter(path: _Path) -> bool:
+    sizes = [entry.size for _, entry in path.claims if entry.size is not None]
+    return path.size is not None and bool(sizes) and path.size < min(sizes)
 
 
 def _sha256(path: str, *, root: Root) -> str | None:
