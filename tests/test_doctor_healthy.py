@@ -131,6 +131,12 @@ LARGE = (
         ),
     ),
     Stack(name="rapids", requirements=("cuml-cu12",)),
+    Stack(
+        name="sglang",
+        requirements=("sglang",),
+        gpu="B200",
+        fails=(("sgl_kernel", "No module named 'common_ops'"),),  # without a driver
+    ),
 )
 
 

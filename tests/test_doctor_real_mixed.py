@@ -28,7 +28,6 @@ PLUGIN = (
     " logging.getLogger('jax').addHandler(logging.StreamHandler(said)); jax.devices();"
     " assert 'register_custom_type_id_handler' not in said.getvalue()"
 )
-CUDNN = "import torch; torch.backends.cudnn.version()"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,15 +115,6 @@ SMALL = (
     ),
 )
 WITH_TORCH = (
-    Mixture(
-        name="an-older-cudnn",
-        installs=(("--no-deps", "nvidia-cudnn-cu12==9.1.0.70"),),
-        trying=CUDNN,
-        reason="RuntimeError: cuDNN version incompatibility: PyTorch was compiled",
-        first="warning EB106: torch 2.8.0 requires `nvidia-cudnn-cu12==9.10.2.21`, found 9.1.0.70",
-        repair=("nvidia-cudnn-cu12==9.10.2.21",),
-        is_content=False,
-    ),
     Mixture(
         name="cublas-removed",
         installs=(),
