@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from checkvalues import (
+    FACTS,
     NEW_ERROR,
     OLD_ERROR,
     SITE,
@@ -463,12 +464,28 @@ def test_cupy_is_imported_without_cuda(requires: tuple[str, ...], fix: object) -
 def test_a_plug_in_for_torch_is_of_no_use_without_torch() -> None:
     path = "open3d/open3d_torch_ops.so"
     links = Links(libraries=(library(path, "libc10.so"), library(path, "libcudart.so.12")))
-    free, bound = (dist("open3d 0.20.0", path, requires=one_) for one_ in ((), ("torch",)))
+    own = "open3d/pybind.cpython-311-x86_64-linux-gnu.so"
+    free, bound = (dist("open3d 0.20.0", path, own, requires=one_) for one_ in ((), ("torch",)))
     assert found(missing_library, env(free), owned(free), links) == []
     assert len(found(missing_library, env(bound), owned(bound), links)) == 2
     torch = dist("torch 2.8.0", TORCH_CUDA)
     facts = env(torch, free, torch="2.8.0+cpu"), owned(torch, free), links
     assert found(missing_library, *facts)
+
+
+def test_a_plug_in_for_another_torch_fails_alone() -> None:
+    path = "open3d/open3d_torch_ops.so"
+    torch, links = dist("torch 2.8.0", TORCH_CUDA), Links(symbols=symbols(path, NEW_ERROR))
+    for requires, severity in (((), Severity.WARNING), (("torch",), Severity.ERROR)):
+        open3d = dist("open3d 0.20.0", path, "open3d/pybind.abi3.so", requires=requires)
+        facts = env(torch, open3d, torch="2.8.0+cu128"), owned(torch, open3d), links, FACTS
+        finding = one(other_torch, *facts)
+        assert finding.severity is severity
+        assert ("import:open3d" in finding.brings) is (severity is Severity.ERROR)
+    pyg = dist("pyg-lib 0.4.0", "libpyg.so")
+    links = Links(symbols=symbols("libpyg.so", NEW_ERROR))
+    facts = env(torch, pyg, torch="2.8.0+cu128"), owned(torch, pyg), links, FACTS
+    assert one(other_torch, *facts).severity is Severity.ERROR
 
 
 def test_what_is_linked_to_torch_where_there_is_none() -> None:

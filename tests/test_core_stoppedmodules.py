@@ -168,3 +168,12 @@ def test_of_several_libraries_nobody_knows_which_is_opened() -> None:
     image = with_lightgbm("LIB = ctypes.CDLL(find())\n")
     image.add(f"{SITE}/lightgbm/lib/libplugin.so")
     assert found(image) == ()
+
+
+def test_a_copy_of_pythons_own_module_is_for_programs_that_a_package_makes() -> None:
+    image = machine()
+    image.extension("deploy_libs/_ssl", needed=("libssl.so.9",))
+    links = image.judge()
+    assert (links.libraries, links.stopped) == ((), ())
+    image.extension("deploy_libs/other", needed=("libssl.so.9",))
+    assert [one.library for one in image.judge().libraries] == ["libssl.so.9"]

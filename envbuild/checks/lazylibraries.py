@@ -37,9 +37,20 @@ def for_torch_alone(owners: Owners, links: Links) -> frozenset[str]:
     return frozenset(
         one.path
         for one in links.libraries
-        if is_torch_library(one.library) and _MODULE.search(one.path) is None
-        if not _is_for_torch(owners.subject(one.path))
+        if is_torch_library(one.library) and is_plugin(owners.subject(one.path), one.path)
     )
+
+
+def is_plugin(subject: Subject, path: str) -> bool:
+    """Whether a file is a package's part for torch, without which all else of it works.
+
+    What else there is are extension modules of its own: pyg-lib, which names no torch among its
+    requirements, has none.
+    """
+    record = (subject.distribution.record if subject.distribution else None) or ()
+    if _MODULE.search(path) is not None or _is_for_torch(subject):
+        return False
+    return any(_MODULE.search(entry.path) for entry in record)
 
 
 def _is_for_torch(subject: Subject) -> bool:

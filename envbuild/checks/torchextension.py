@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from envbuild.checks.lazylibraries import is_plugin
 from envbuild.checks.owners import (
     counted,
     gaps_of,
@@ -51,7 +52,8 @@ def other_torch(
     **Why it matters.** `undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationE…` on import. torch
     has no stable C++ interface, so an extension works with the minor release it was compiled
     for. Some packages swallow the error and fail much later (torch_geometric, torchvision's
-    `operator torchvision::nms does not exist`).
+    `operator torchvision::nms does not exist`). It is a warning where only the part for torch of
+    a package that does without torch is concerned (`open3d.ml.torch`).
 
     **Example.** torch-scatter 2.1.2+pt21cu118 under torch 2.7.0: built for torch 2.1.
 
@@ -81,9 +83,10 @@ def _judge(
     facts: Facts,
 ) -> Finding:
     names = sorted({one.name for one in symbols})
+    is_part = all(is_plugin(subject, one.path) for one in symbols)
     return Finding(
         code="EB302",
-        severity=Severity.ERROR,
+        severity=Severity.WARNING if is_part else Severity.ERROR,
         subject=subject.label,
         message=(
             f"{subject.label} {_why(subject, names, imports, installed, facts)}:"
@@ -93,9 +96,10 @@ def _judge(
             *shortened(map(_shown, names), most=3),
             *shortened(sorted({f"needed by {one.path}" for one in symbols}), most=3),
         ),
+        hint=f"only what {subject.label} has for torch fails" if is_part else None,
         fixes=(_fix(subject, installed, facts),),
         because=(subject.token, "dist:torch", *sorted({f"file:{o.path}" for o in symbols})),
-        brings=(*(f"symbol:{name}" for name in names), *subject.brings),
+        brings=(*(f"symbol:{name}" for name in names), *(() if is_part else subject.brings)),
     )
 
 

@@ -1,7 +1,8 @@
 """Which files of an environment the interpreter opens by itself: the roots of what is judged.
 
 A root is an extension module for this interpreter, or a library outside torch that is linked to
-torch (``torch.ops.load_library``). Plug-ins that a library opens when it wants to are none.
+torch (``torch.ops.load_library``). Plug-ins that a library opens when it wants to are none, nor
+are copies of Python's own modules (``deploy_libs/_ssl.cpython-311-….so`` of panda3d).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _EXTENSION = re.compile(r"\.(?:cpython-(?P<tag>\d+[a-z]*)(?:-(?P<platform>[\w-]+))?|abi3t?)\.so")
 _MODULE = re.compile(r"(\w+)\.so")
 _TESTS = frozenset({"test", "tests"})
+_OF_PYTHON = frozenset({"_ssl", "_hashlib", "_ctypes", "_sqlite3", "_tkinter", "readline"})
 _DEBUG = re.compile(r"(\d+t?)d?m?u?")
 
 
@@ -67,11 +69,16 @@ def is_torch_core(path: str) -> bool:
     return posixpath.dirname(path).endswith("/torch") and posixpath.basename(path).startswith("_C.")
 
 
+def _is_for_frozen(path: str, name: str, sites: tuple[str, ...]) -> bool:
+    """Say whether a file is a copy of Python's own module that a package puts into programs."""
+    return name.partition(".")[0] in _OF_PYTHON and posixpath.dirname(path) not in sites
+
+
 def _is_root(
     path: str, module: Module, loader: Loader, *, sites: tuple[str, ...], tag: str
 ) -> bool:
     name = posixpath.basename(path)
-    if not _TESTS.isdisjoint(path.split("/")[-4:-1]):
+    if not _TESTS.isdisjoint(path.split("/")[-4:-1]) or _is_for_frozen(path, name, sites):
         return False
     if _EXTENSION.search(name):
         return is_extension_name(name, tag=tag, machine=module.elf.machine)
