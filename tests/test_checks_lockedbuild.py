@@ -14,7 +14,7 @@ from uvplace import Place
 from envbuild.checks.layers import RULES
 from envbuild.checks.lockedbuild import another_build
 from envbuild.model.finding import Severity
-from envbuild.model.fix import Reinstall
+from envbuild.model.fix import Install, Manual
 from envbuild.model.installed import RecordEntry, TorchText
 from envbuild.model.layers import Layers, LockedVersion, LockFile, Taken
 
@@ -68,7 +68,7 @@ def test_a_file_of_another_hash_is_another_build() -> None:
         " lock does not name"
     )
     assert BAD[:12] in finding.evidence[0]
-    assert finding.fixes == (Reinstall(names=("demo",)),)
+    assert finding.fixes == (Install(requirements=("demo==1.0",)),)
 
 
 def test_for_what_belongs_to_torch_it_is_an_error() -> None:
@@ -76,6 +76,9 @@ def test_for_what_belongs_to_torch_it_is_an_error() -> None:
     finding = one(another_build, env(made), under(locked("torchvision 0.22.0+cu128")))
     assert finding.severity is Severity.ERROR
     assert finding.brings == ("dist:torchvision",)
+    (fix,) = finding.fixes
+    assert isinstance(fix, Install)
+    assert fix.index == PYPI
 
 
 def test_the_locked_file_installed_by_its_path_is_the_locked_one() -> None:
@@ -141,6 +144,7 @@ def test_a_renamed_wheel_is_told_from_a_build_of_the_same_release() -> None:
     assert found(another_build, env(archived("flash-attn 2.8.3", url=url)), layers) == []
     finding = one(another_build, env(dist("flash-attn 2.8.3")), layers)
     assert "not installed from the file that the lock names" in finding.message
+    assert finding.fixes == (Manual(text="uv pip sync pylock.toml --reinstall-package flash-attn"),)
 
 
 # by the wheel's kind and size

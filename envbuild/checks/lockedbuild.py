@@ -15,12 +15,13 @@ from envbuild.core.lockedbuild import Foreign, foreign_builds, from_elsewhere
 from envbuild.core.pypitorch import pypi_build
 from envbuild.core.wheeltags import local_of
 from envbuild.model.finding import Finding, Severity
-from envbuild.model.fix import Reinstall
+from envbuild.model.fix import Install, Manual
 from envbuild.model.installed import Installed
-from envbuild.model.layers import Layers
+from envbuild.model.layers import Layers, Taken
 from envbuild.ports import Facts
 
 if TYPE_CHECKING:
+    from envbuild.model.fix import Fix
     from envbuild.model.installed import Distribution
     from envbuild.model.layers import LockedVersion, LockFile
 
@@ -104,7 +105,7 @@ def _coupled(found: Foreign, lock: LockFile, layers: Layers) -> Finding:
         message=f"{one.label} is not the build that {lock.path} names: {found.why}",
         evidence=(*found.evidence, posixpath.join(layers.directory, lock.path)),
         hint=_hint([found], layers),
-        fixes=(Reinstall(names=(one.name,)),),
+        fixes=_fixes([found], lock, layers),
         because=(f"lock:{lock.path}", *((f"dist:{one.name}",) if one.name == "torch" else ())),
         brings=(f"dist:{one.name}",),
     )
@@ -124,7 +125,7 @@ def _others(found: list[Foreign], lock: LockFile, layers: Layers) -> Finding:
             posixpath.join(layers.directory, lock.path),
         ),
         hint=_hint(found, layers),
-        fixes=(Reinstall(names=tuple(one.one.name for one in found)),),
+        fixes=_fixes(found, lock, layers),
         because=(f"lock:{lock.path}",),
         brings=tuple(f"dist:{one.one.name}" for one in found),
     )
@@ -144,6 +145,22 @@ def _put_back(found: tuple[Distribution, ...], lock: LockFile) -> Finding:
             f"{lock.path} takes {'it' if len(found) == 1 else 'them'} from an index",
         ),
     )
+
+
+def _fixes(found: list[Foreign], lock: LockFile, layers: Layers) -> tuple[Fix, ...]:
+    """Install the locked version anew: a reinstall would take it from where it came."""
+    by_address = [one for one in found if one.locked.taken is Taken.ADDRESS]
+    again = " ".join(f"--reinstall-package {one.one.name}" for one in by_address)
+    command = "uv sync" if is_synced(layers) else f"uv pip sync {lock.path}"
+    return (
+        *(_install(one.locked) for one in found if one not in by_address),
+        *((Manual(text=f"{command} {again}"),) if by_address else ()),
+    )
+
+
+def _install(locked: LockedVersion) -> Install:
+    own = locked.index if local_of(locked.version) else ""
+    return Install(requirements=(f"{locked.name}=={locked.version}",), index=own or None)
 
 
 def _hint(found: list[Foreign], layers: Layers) -> str | None:
