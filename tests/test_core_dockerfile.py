@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from envbuild.model.lock import TargetLock
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "pointcept-blackwell"
+HADOLINT = which("hadolint")
 BUILT = replace(LOCK, builds=(POINTOPS,))
 
 
@@ -136,10 +137,10 @@ def test_the_script_of_the_example_builds_both_extensions_and_says_what_is_incom
     assert "torch-scatter @ https://data.pyg.org/whl/" in text
 
 
-@pytest.mark.skipif(which("hadolint") is None, reason="needs hadolint")
+@pytest.mark.skipif(HADOLINT is None, reason="needs hadolint")
 @pytest.mark.parametrize("lock", [LOCK, BUILT], ids=["wheels", "compiled"])
 def test_hadolint_finds_nothing(lock: TargetLock, tmp_path: Path) -> None:
     path = tmp_path / "Dockerfile"
     path.write_text(render_dockerfile(source(lock)))
-    found = subprocess.run(["hadolint", path], capture_output=True, text=True, check=False)
+    found = subprocess.run([str(HADOLINT), path], capture_output=True, text=True, check=False)
     assert found.stdout == ""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import platform
 import random
 import shutil
 import signal
 import subprocess
+import tarfile
 import time
 from pathlib import Path
 from shutil import which
@@ -290,6 +294,65 @@ def test_no_python(made: World) -> None:
     )
     assert ended.returncode == 12
     assert "no CPython 3.11" in ended.stderr
+
+
+def distribution(folder: Path) -> dict[str, str]:
+    """Make a Python for uv to install, which leads to the one of the tests; name it to uv."""
+    top = folder / "python"
+    (top / "bin").mkdir(parents=True)
+    (top / "bin/python3.11").write_text(f'#!/bin/sh\nexec {PYTHON} "$@"\n')
+    (top / "bin/python3.11").chmod(0o755)
+    data = top / "lib/python3.11/_sysconfigdata__linux_x86_64-linux-gnu.py"
+    data.parent.mkdir(parents=True)
+    data.write_text(
+        "# system configuration generated and used by the sysconfig module\n"
+        "build_time_vars = {'CC': 'cc'}\n"
+    )
+    packed = folder / "cpython.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(top, "python")
+    release: dict[str, object] = {"name": "cpython", "os": "linux", "libc": "gnu"}
+    release |= {"arch": {"family": "x86_64", "variant": None}, "variant": None}
+    release |= {"major": 3, "minor": 11, "patch": 7, "prerelease": "", "build": "20240107"}
+    release |= {
+        "url": f"file://{packed}",
+        "sha256": hashlib.sha256(packed.read_bytes()).hexdigest(),
+    }
+    known = folder / "known.json"
+    known.write_text(json.dumps({"cpython-3.11.7-linux-x86_64-gnu": release}))
+    return {
+        "UV_PYTHON_PREFERENCE": "only-managed",
+        "UV_PYTHON_INSTALL_DIR": str(folder / "installed"),
+        "UV_PYTHON_DOWNLOADS_JSON_URL": f"file://{known}",
+        "HOME": str(folder),
+    }
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="its Python is for x86_64")
+def test_uv_brings_the_python(made: World, tmp_path: Path) -> None:
+    told = distribution(tmp_path / "uv's")
+    ended = run_script(made, "--offline", **told)
+    assert ended.returncode == 12
+    assert "no CPython 3.11 was found" in ended.stderr
+    assert run_script(made, "--check-only", **told).returncode == 12
+    ended = run_script(made, **told)
+    assert ended.returncode == 0, ended.stderr
+    assert "install CPython 3.11 with uv" in ended.stderr
+    assert (tmp_path / "uv's/installed/cpython-3.11.7-linux-x86_64-gnu").is_dir()
+    assert not (tmp_path / "uv's/.local/bin").exists(), "nothing is put on anybody's PATH"
+    second = run_script(made, **told)
+    assert "nothing to do" in second.stderr
+    assert "install CPython" not in second.stderr
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="its Python is for x86_64")
+def test_a_python_that_uv_cannot_bring(made: World, tmp_path: Path) -> None:
+    told = distribution(tmp_path)
+    (tmp_path / "cpython.tar.gz").write_bytes(b"other")
+    ended = run_script(made, **told)
+    assert ended.returncode == 12
+    assert "no CPython 3.11 was found, and uv could not install it" in ended.stderr
+    assert not (made.root / ".venv").exists()
 
 
 def test_a_disk_that_is_too_small(made: World) -> None:

@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb)
-# identity: 91b84a87bf6aa376e06b941242f2cc1c938c82fecfba376807edaf185d3f8724
+# identity: 5f438a3fb7ca64884f718d08ef86d0213f624ce14981b316cbe583658c8d78c1
 # options:
 #
 # exit codes:
@@ -34,7 +34,7 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb
-SCRIPT_ID=91b84a87bf6aa376e06b941242f2cc1c938c82fecfba376807edaf185d3f8724
+SCRIPT_ID=5f438a3fb7ca64884f718d08ef86d0213f624ce14981b316cbe583658c8d78c1
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.9
@@ -259,7 +259,7 @@ find_python() {
             fail 12 "no CPython $PYTHON was found" "uv python install $PYTHON"
         fi
         say "install CPython $PYTHON with uv"
-        run_uv python install "cpython$PYTHON" >"$work/log" 2>&1 || {
+        run_uv python install --no-bin "cpython$PYTHON" >"$work/log" 2>&1 || {
             cat "$work/log" >&2
             fail 12 "no CPython $PYTHON was found, and uv could not install it" \
                 "apt-get install -y python$PYTHON python$PYTHON-dev   or   uv python install $PYTHON"

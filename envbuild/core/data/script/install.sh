@@ -187,7 +187,7 @@ find_python() {
             fail 12 "no CPython $PYTHON was found" "uv python install $PYTHON"
         fi
         say "install CPython $PYTHON with uv"
-        run_uv python install "cpython$PYTHON" >"$work/log" 2>&1 || {
+        run_uv python install --no-bin "cpython$PYTHON" >"$work/log" 2>&1 || {
             cat "$work/log" >&2
             fail 12 "no CPython $PYTHON was found, and uv could not install it" \
                 "apt-get install -y python$PYTHON python$PYTHON-dev   or   uv python install $PYTHON"
