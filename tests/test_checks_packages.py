@@ -189,8 +189,7 @@ def test_cuda_python_from_before_it_left_its_files_to_cuda_bindings() -> None:
         finding = one(same_import_twice, *facts)
         assert finding.severity is severity
         assert finding.fixes == (
-            Install(requirements=("cuda-python>=12.9",)),
-            Reinstall(names=("cuda-bindings",)),
+            Install(requirements=("cuda-python>=12.9,==13.*", "cuda-bindings>=12")),
         )
         assert one(two_owners, *facts).severity is severity
     meta = dist("cuda-python 13.5.0", requires=("cuda-bindings~=13.5.0",))

@@ -189,7 +189,7 @@ def test_vllm_alone_overwrites_cuda_bindings(tmp_path: Path) -> None:
     assert venv.is_content()
     primary = json.loads(venv.doctor("--format", "json").out)["primary"]
     fixed = venv.doctor("--fix", "--yes")
-    after = venv.tries("import cuda.bindings.driver, cuda.bindings.runtime, flashinfer")
+    after = venv.tries("import cuda.bindings.nvml, cuda.bindings.runtime, flashinfer")
     shutil.rmtree(venv.prefix)
     assert primary["code"] == "EB111"
     assert "cuda-python 12.6.2.post1" in primary["message"]

@@ -106,6 +106,14 @@ SMALL = (
         is_content=False,
     ),
     Mixture(
+        name="cuda-python-over-cuda-bindings",  # as vLLM's requirements admit both
+        installs=(("cuda-bindings==13.5.0",), ("cuda-python==12.6.2.post1",)),
+        trying="import cuda.bindings.nvml",
+        reason="ImportError: cuda.bindings._internal.utils does not export expected C function",
+        first="error EB111: cuda-bindings 13.5.0 and cuda-python 12.6.2.post1 both own `cuda/`",
+        repair=("'cuda-python>=12.9,==13.*'",),
+    ),
+    Mixture(
         name="two-cupys",
         installs=(("cupy-cuda12x==14.2.0",), ("cupy-cuda11x==13.6.0",)),
         trying="import cupy; assert cupy.__version__ == '14.2.0'",

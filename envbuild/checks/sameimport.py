@@ -75,16 +75,23 @@ def _same(
         message=f"{' and '.join(one.label for one in here)} both own `{group.top}/`{on_disk}",
         evidence=(group.effect, *_askers(others, installed), group.source),
         hint=f"keep one of them, `{keep.name}` say",
-        fixes=(_take_out(group, others), Reinstall(names=(keep.name,))),
+        fixes=_fixes(group, keep, others, installed),
         brings=(*(f"dist:{name}" for name in names), *(() if right else (f"import:{group.top}",))),
     )
 
 
-def _take_out(group: SameImport, others: list[str]) -> Fix:
-    """Remove what is not kept, or install the release of it that brings no files of its own."""
-    if group.instead:
-        return Install(requirements=(group.instead,))
-    return Remove(names=tuple(others))
+def _fixes(
+    group: SameImport, keep: Distribution, others: list[str], installed: Installed
+) -> tuple[Fix, ...]:
+    """Remove what is not kept, or install the release of it that brings no files of its own.
+
+    That one asks for a release of what is kept, which others ask for as well.
+    """
+    if not group.instead:
+        return (Remove(names=tuple(others)), Reinstall(names=(keep.name,)))
+    asked = dict.fromkeys(need.text for need in needs_of(installed) if need.name == keep.name)
+    major = keep.version.partition(".")[0]
+    return (Install(requirements=(f"{group.instead},=={major}.*", *(asked or (keep.name,)))),)
 
 
 def _meant(group: SameImport, here: list[Distribution], installed: Installed) -> Distribution:
