@@ -12,21 +12,24 @@ from envbuild.checks.cudamix import built_for, pypi_accelerator, torch_accelerat
 from envbuild.checks.owners import torch_label, torch_public
 from envbuild.checks.packagedata import known_pair
 from envbuild.checks.rule import rule
-from envbuild.checks.torchpairs import matching, minor_of
-from envbuild.core.installedrequires import parsed, visible
+from envbuild.checks.torchpairs import matching, minor_of, pinned_torch
+from envbuild.core.installedrequires import visible
 from envbuild.core.pairing import pairs
 from envbuild.core.wheeltags import public_of
 from envbuild.model.cuda import CudaVersion
 from envbuild.model.finding import Finding, Severity
+from envbuild.model.fix import Manual
 from envbuild.model.installed import Installed
 from envbuild.ports import Facts
 
 if TYPE_CHECKING:
+    from envbuild.model.fix import Fix
     from envbuild.model.installed import Distribution
 
 _PINNED = frozenset(
-    {"torchvision", "torchaudio", "torchtext", "xformers", "torchcodec", "vllm-flash-attn"}
+    {"torchvision", "torchaudio", "torchtext", "torchcodec", "vllm", "vllm-flash-attn", "xformers"}
 )
+_TORCHS_OWN = frozenset({"torchvision", "torchaudio", "torchtext", "torchcodec"})
 # torchaudio compares torch's CUDA version with its own, minor and all, when it is imported; it
 # has had no CUDA part since 2.9 (pytorch/audio:src/torchaudio/_extension/utils.py).
 _LAST_STRICT_AUDIO = (2, 8)
@@ -101,14 +104,10 @@ def _by_metadata(one: Distribution, public: str) -> tuple[str, str] | None:
     """Judge by an exact pin on torch, which companions alone have for the sake of their ABI."""
     if one.name not in _PINNED:
         return None
-    for text in one.requires:
-        requirement = parsed(text)
-        if requirement is None or requirement.name != "torch" or "extra" in text:
-            continue
-        exact = any(part.operator == "==" for part in requirement.specifier)
-        if exact and not pairs(SpecifierSet(public_of(str(requirement.specifier))), public):
-            return f"torch {requirement.specifier}", "its METADATA"
-    return None
+    pinned = pinned_torch(one)
+    if pinned is None or pairs(SpecifierSet(f"=={pinned}"), public):
+        return None
+    return f"torch =={pinned}", "its METADATA"
 
 
 def _specifier(text: str) -> SpecifierSet | None:
@@ -122,7 +121,7 @@ def _release(
     one: Distribution, found: tuple[str, str], installed: Installed, facts: Facts
 ) -> Finding:
     wanted, source = found
-    fix = matching(one, installed, facts)
+    fix = matching(one, installed, facts) or _move_torch(one)
     ours, theirs = torch_accelerator(installed), built_for(one)
     other = theirs is not None and ours not in ("", theirs.accelerator)
     also = f" (also {theirs.accelerator} against {ours})" if other and theirs else ""
@@ -135,6 +134,17 @@ def _release(
         hint=None if fix else f"install the {one.name} that belongs to {torch_label(installed)}",
         fixes=(fix,) if fix else (),
         brings=(f"dist:{one.name}", f"import:{one.name}"),
+    )
+
+
+def _move_torch(one: Distribution) -> Fix | None:
+    """Say which torch a package asks for that is known in no other release."""
+    pinned = None if one.name in _TORCHS_OWN else pinned_torch(one)
+    if pinned is None:
+        return None
+    return Manual(
+        text=f"install torch {pinned}, which {one.label} is made for, with what belongs to it,"
+        f" or the release of {one.name} for this torch"
     )
 
 

@@ -120,3 +120,10 @@ def known_pair(name: str, minor: str) -> tuple[str, str] | None:
         if row["name"] == name and minor in row["versions"]:
             return row["versions"][minor], row["source"]
     return None
+
+
+def old_companion(name: str, torch: str) -> str | None:
+    """Return the torchvision or torchaudio of a torch that is older than the catalog."""
+    releases = table("packages")["companions"].get(torch, {})
+    version: str | None = releases.get(name)
+    return version

@@ -17,7 +17,7 @@ from envbuild.checks.owners import (
     torch_public,
 )
 from envbuild.checks.rule import rule
-from envbuild.checks.torchpairs import built_for, matching, minor_of, rebuild
+from envbuild.checks.torchpairs import built_for, matching, minor_of, pinned_torch, rebuild
 from envbuild.core.libnames import is_torch_symbol
 from envbuild.core.mangled import readable
 from envbuild.core.torchabi import torch_minors, torch_range
@@ -115,19 +115,28 @@ def _why(
     has = torch_abi(installed, facts)
     if abi is not None and has is not None and abi != has:
         return f"is built for {_ABI[abi]}, torch has {_ABI[has].partition(' (')[0]}"
-    named = built_for(subject.distribution.version) if subject.distribution else None
     public = torch_public(installed) or ""
-    if named and named != minor_of(public):
+    named = _named(subject, minor_of(public))
+    if named:
         return f"is built for torch {named}"
     fitting = torch_range(name for one in imports for name in one.symbols)
     if fitting and minor_of(public) not in fitting:
-        return f"is built for torch {_span(fitting)}"
+        return f"is built for {_span(fitting, minor_of(public))}"
     if subject.distribution is None:
         return "is built for another torch"
     pairing = facts.pairing(subject.name, subject.distribution.version)
     if pairing is not None:
         return f"is built for torch {pairing.torch}"
     return "is built for another torch"
+
+
+def _named(subject: Subject, ours: str) -> str | None:
+    """Return the torch that a package names, in its version or by a pin, where it is another."""
+    one = subject.distribution
+    if one is None:
+        return None
+    texts = (built_for(one.version), pinned_torch(one))
+    return next((text for text in texts if text and minor_of(text) != ours), None)
 
 
 def _shown(name: str) -> str:
@@ -137,12 +146,24 @@ def _shown(name: str) -> str:
     return f"{name if len(name) <= _LONG else name[:_LONG] + '…'} ({words})"
 
 
-def _span(minors: tuple[str, ...]) -> str:
+def _span(minors: tuple[str, ...], ours: str) -> str:
+    """Say which releases of torch have everything, of which ours is none.
+
+    What lies before the oldest release of the table is not known to lack it.
+    """
+    known = torch_minors()
+    from_first, to_last = minors[0] == known[0], minors[-1] == known[-1]
+    if from_first and _number(ours) < _number(known[0]):
+        return "a newer torch" if to_last else f"a newer torch, {minors[-1]} at most"
+    if from_first:
+        return f"torch {minors[-1]} or older"
     if len(minors) == 1:
-        return minors[0]
-    if minors[-1] == torch_minors()[-1]:
-        return f"{minors[0]} or newer"
-    return f"{minors[0]} to {minors[-1]}"
+        return f"torch {minors[0]}"
+    return f"torch {minors[0]} or newer" if to_last else f"torch {minors[0]} to {minors[-1]}"
+
+
+def _number(minor: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in minor.split("."))
 
 
 def torch_abi(installed: Installed, facts: Facts) -> str | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envbuild.checks.owners import torch_cuda, torch_label, torch_public
-from envbuild.checks.packagedata import ended
+from envbuild.checks.packagedata import ended, old_companion
+from envbuild.core.installedrequires import parsed
 from envbuild.core.pairing import pairs
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.fix import Install, Manual
@@ -36,6 +37,18 @@ def built_for(version: str) -> str | None:
     """Return the torch minor that a local version names: ``2.7`` for ``2.1.2+pt27cu128``."""
     match = _LOCAL_TORCH.search(local_of(version))
     return f"{match['major']}.{match['minor']}" if match else None
+
+
+def pinned_torch(one: Distribution) -> str | None:
+    """Return the torch that a package requires exactly (``torch==2.3.0``), None without a pin."""
+    for text in one.requires:
+        requirement = parsed(text)
+        if requirement is None or requirement.name != "torch" or "extra" in text:
+            continue
+        exact = [part.version for part in requirement.specifier if part.operator == "=="]
+        if exact and not exact[0].endswith(".*"):
+            return public_of(exact[0])
+    return None
 
 
 def cuda_index(installed: Installed) -> str | None:
@@ -78,7 +91,7 @@ def _admits(specifier: str, public: str) -> bool:
 
 def _companion(name: str, public: str, installed: Installed, facts: Facts) -> Fix | None:
     build = facts.torch_build(public, torch_cuda(installed))
-    version = dict(build.companions).get(name) if build else None
+    version = dict(build.companions).get(name) if build else old_companion(name, public)
     if version is None:
         return None
     index = cuda_index(installed)
