@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from checkvalues import aim, compiler, dist, env, found, gpu, host, one, toolkit
 
@@ -179,13 +181,13 @@ def test_the_list_may_be_unset_beside_a_gpu() -> None:
 @pytest.mark.parametrize(
     ("torch", "cuda", "text", "said"),
     [
-        ("2.5.1+cu124", None, "10.0", "names 10.0, which torch 2.5.1+cu124 does not know"),
-        ("2.7.0+cu128", None, "12.1", "names 12.1, which torch 2.7.0+cu128 does not know"),
-        ("2.8.0+cu128", "12.4", "12.0", "names 12.0, which nvcc 12.4 does not compile for"),
-        ("2.9.1+cu128", "12.8", "12.1", "names 12.1, which nvcc 12.8 does not compile for"),
-        ("2.9.1+cu128", "12.8", "10.3", "names 10.3, which nvcc 12.8 does not compile for"),
-        ("2.9.1+cu129", "12.9", "11.0", "names 11.0, which nvcc 12.9 does not compile for"),
-        ("2.9.1+cu130", "13.0", "7.0", "names 7.0, which nvcc 13.0 does not compile for"),
+        ("2.5.1+cu124", None, "10.0", "torch 2.5.1+cu124 does not know 10.0"),
+        ("2.7.0+cu128", None, "12.1", "torch 2.7.0+cu128 does not know 12.1"),
+        ("2.8.0+cu128", "12.4", "12.0", "nvcc 12.4 does not compile for 12.0"),
+        ("2.9.1+cu128", "12.8", "12.1", "nvcc 12.8 does not compile for 12.1"),
+        ("2.9.1+cu128", "12.8", "10.3", "nvcc 12.8 does not compile for 10.3"),
+        ("2.9.1+cu129", "12.9", "11.0", "nvcc 12.9 does not compile for 11.0"),
+        ("2.9.1+cu130", "13.0", "7.0", "nvcc 13.0 does not compile for 7.0"),
         (
             "2.8.0+cu128",
             None,
@@ -278,3 +280,44 @@ def test_ninja() -> None:
     assert one(no_ninja, env(torch), BUILDS).severity is Severity.NOTE
     assert found(no_ninja, env(torch, dist("ninja 1.11")), BUILDS) == []
     assert Builds().named == "CUDA extensions"
+
+
+def test_without_a_list_nvcc_must_know_the_gpu_that_torch_sees() -> None:
+    card = gpu("NVIDIA GeForce RTX 5080", "12.0")
+    machine = host(toolkits=(toolkit("12.4"),), gpus=(card,))
+    finding = one(arch_list, env(torch="2.8.0+cu128"), machine, aim(), BUILDS)
+    assert finding.subject == "/usr/local/cuda-12.4"
+    assert "nvcc 12.4 does not compile for 12.0 (NVIDIA GeForce RTX 5080)" in finding.message
+    assert "cuda-toolkit-12-8" in str(finding.fixes)
+    newer = host(toolkits=(toolkit("12.4"), toolkit("12.8", "conda")), gpus=(card,))
+    assert found(arch_list, env(torch="2.8.0+cu128"), newer, aim(), BUILDS) == []
+    named = host(toolkits=(toolkit("12.8"), toolkit("12.4", "CUDA_HOME")), gpus=(card,))
+    (other,) = found(arch_list, env(torch="2.8.0+cu128"), named, aim(), BUILDS)
+    assert other.fixes == (Export(variable="CUDA_HOME", value="/usr/local/cuda-12.8"),)
+
+
+def test_an_old_torch_builds_for_the_newest_gpu_that_it_knows() -> None:
+    machine = host(toolkits=(toolkit("12.4"),), gpus=(gpu("NVIDIA GeForce RTX 5080", "12.0"),))
+    assert found(arch_list, env(torch="2.5.1+cu124"), machine, aim(), BUILDS) == []
+
+
+def test_the_nvcc_of_another_cuda_is_no_fault_of_the_list_or_the_compiler() -> None:
+    machine = host(
+        toolkits=(toolkit("10.1", "PATH"),),
+        compilers=(compiler("/usr/bin/g++", "15.1.0"),),
+        environment=variables(TORCH_CUDA_ARCH_LIST="8.0"),
+        glibc="2.41",
+    )
+    installed = env(torch="2.1.0+cu121")
+    assert [one.code for one in found(wrong_toolkit, installed, machine, BUILDS)] == ["EB601"]
+    for rule in (arch_list, new_compiler, new_glibc):
+        assert found(rule, installed, machine, aim(), BUILDS) == []
+
+
+def test_cmake_takes_a_gb10_for_a_fermi() -> None:
+    spark = host(toolkits=(toolkit("13.0"),), gpus=(gpu("NVIDIA GB10", "12.1"),))
+    finding = one(arch_list, env(torch="2.10.0+cu130"), spark, aim(), BUILDS)
+    assert finding.severity is Severity.WARNING
+    assert finding.fixes == (Export(variable="TORCH_CUDA_ARCH_LIST", value="12.1"),)
+    told = replace(spark, environment=variables(TORCH_CUDA_ARCH_LIST="12.1"))
+    assert found(arch_list, env(torch="2.10.0+cu130"), told, aim("12.1"), BUILDS) == []

@@ -351,8 +351,8 @@ def test_conda_repairs_what_conda_installed() -> None:
         asking(Remove(names=("blas",)), Reinstall(names=("numpy", "torch"))), installed=installed
     )
     assert found == [
-        f"uv pip install --python {PYTHON} --reinstall-package torch --no-deps torch==2.11.0",
         f"$ conda remove --prefix {PREFIX} --force blas",
+        f"uv pip install --python {PYTHON} --reinstall-package torch --no-deps torch==2.11.0",
         f"$ conda install --prefix {PREFIX} --force-reinstall numpy=2.3.0",
     ]
 

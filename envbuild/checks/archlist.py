@@ -10,9 +10,9 @@ from packaging.version import InvalidVersion, Version
 
 from envbuild.checks.owners import torch_cuda, torch_label, torch_public
 from envbuild.checks.rule import rule
-from envbuild.checks.toolkit import toolkit_of
+from envbuild.checks.toolkit import is_of_another_cuda, toolkit_of
 from envbuild.core.archs import Coverage, coverage
-from envbuild.core.buildtools import nvcc_wanted, torch_since
+from envbuild.core.buildtools import nvcc_since, nvcc_wanted, torch_since
 from envbuild.model.builds import Builds
 from envbuild.model.cuda import ComputeCapability
 from envbuild.model.facts import DeviceCode
@@ -33,6 +33,11 @@ _GENERATION = re.compile(
     r"|blackwell(?:\+tegra)?)(?:\+ptx)?",
     re.IGNORECASE,
 )
+# torch's CMake files replace `2.1` by `2.1(2.0)` in what the GPUs say of themselves.
+_DETECTION = (
+    "`2.1` becomes `2.1(2.0)` in select_compute_arch.cmake of torch 2.5.1 to 2.15.0; 2026-11-29"
+)
+_GB10 = ComputeCapability(major=12, minor=1)
 # Measured: up to here torch raises IndexError without the variable and without a GPU.
 _LAST_RAISING = Version("2.8.99")
 
@@ -46,8 +51,9 @@ def arch_list(
     """Extensions are compiled for what `TORCH_CUDA_ARCH_LIST` names, else for the GPUs seen.
 
     **What it finds.** The variable is unset and no GPU is visible, as
-    in `docker build`; it names an architecture that torch or nvcc does not know yet or no longer;
-    or none of what it names runs on the GPUs that the environment is meant for.
+    in `docker build`; it names an architecture that torch or nvcc does not know yet or no longer,
+    or nvcc does not know the GPU that is seen; or none of what it names runs on the GPUs that the
+    environment is meant for. A GB10 is a warning: without the variable CMake builds for 2.0.
 
     **Why it matters.** `IndexError: list index out of range` in `_get_cuda_arch_flags`, `Unknown
     CUDA arch (10.0) or GPU not supported`, `nvcc fatal: Unsupported gpu architecture
@@ -63,8 +69,7 @@ def arch_list(
         return
     text = host.variable(_VARIABLE)
     if text is None:
-        if not host.gpus:
-            yield _unset(installed, aim, builds)
+        yield from _without_list(installed, host, aim, builds)
         return
     words = [word for word in _SEPARATORS.split(text) if word]
     if any(_GENERATION.fullmatch(word) for word in words):
@@ -75,7 +80,7 @@ def arch_list(
         if capability is None:
             yield _finding(f"`{word}` of {_VARIABLE} is no architecture", (_set(aim),), builds)
     for capability in dict.fromkeys(capabilities):
-        yield from _unknown(capability, installed, host, builds)
+        yield from _unknown(capability, _VARIABLE, installed, host, builds)
     yield from _uncovered(words, capabilities, aim, builds)
 
 
@@ -84,6 +89,29 @@ def _parsed(word: str) -> ComputeCapability | None:
         return ComputeCapability.parse(word.lower().removesuffix("+ptx"))
     except ValueError:
         return None
+
+
+def _without_list(
+    installed: Installed, host: Host, aim: Aim | None, builds: Builds
+) -> Iterator[Finding]:
+    """Judge what torch builds for by itself: the GPUs it sees, of which it knows the code."""
+    if not host.gpus:
+        yield _unset(installed, aim, builds)
+        for capability in dict.fromkeys(aim.capabilities if aim else ()):
+            yield from _unknown(capability, aim.source if aim else "", installed, host, builds)
+        return
+    for capability, name in {gpu.capability: gpu.name for gpu in host.gpus}.items():
+        if not _is_news(capability, installed):
+            yield from _unknown(capability, name, installed, host, builds)
+        if capability == _GB10:
+            yield _finding(
+                f"{_VARIABLE} is unset and {name} is 12.1: builds by CMake make 2.0 of it, and"
+                " end with `Unsupported gpu architecture 'compute_20'`",
+                (Export(variable=_VARIABLE, value="12.1"),),
+                builds,
+                evidence=(_DETECTION,),
+                severity=Severity.WARNING,
+            )
 
 
 def _unset(installed: Installed, aim: Aim | None, builds: Builds) -> Finding:
@@ -114,27 +142,56 @@ def _set(aim: Aim | None) -> Fix:
     )
 
 
-def _unknown(
-    capability: ComputeCapability, installed: Installed, host: Host, builds: Builds
-) -> Iterator[Finding]:
-    name = f"{capability.major}.{capability.minor}"
+def _is_news(capability: ComputeCapability, installed: Installed) -> bool:
+    """Whether the installed torch is from before a GPU."""
     since, public = torch_since(capability), torch_public(installed)
-    if since and public and Version(public) < Version(since):
+    return bool(since and public) and Version(public or "") < Version(since or "")
+
+
+def _unknown(
+    capability: ComputeCapability, who: str, installed: Installed, host: Host, builds: Builds
+) -> Iterator[Finding]:
+    """Say that torch does not know what is named, else that nvcc does not.
+
+    The nvcc of another CUDA major than torch's compiles nothing at all, which is EB601.
+    """
+    name = f"{capability.major}.{capability.minor}"
+    if _is_news(capability, installed):
+        since = torch_since(capability)
         yield _finding(
-            f"{_VARIABLE} names {name}, which {torch_label(installed)} does not know"
-            f" (torch {since} does)",
+            f"{torch_label(installed)} does not know {name} ({who}), torch {since} does",
             (Manual(text=f"install torch {since} or newer; do not shorten the list"),),
             builds,
+            subject=torch_label(installed),
+            because=("code:torch",),
         )
-    toolkit = toolkit_of(host)
-    version = toolkit.version if toolkit else None
-    want = nvcc_wanted(version, capability) if version is not None else None
-    if want is None:
         return
-    yield _finding(
-        f"{_VARIABLE} names {name}, which nvcc {version} does not compile for",
-        (Manual(text=f"install {want} and set CUDA_HOME to it"),),
-        builds,
+    toolkit = toolkit_of(host)
+    if toolkit is None or toolkit.version is None or is_of_another_cuda(toolkit, installed):
+        return
+    want = nvcc_wanted(toolkit.version, capability)
+    if want is not None:
+        yield _finding(
+            f"nvcc {toolkit.version} does not compile for {name} ({who}), wanted {want}",
+            (_newer_toolkit(capability, want, host),),
+            builds,
+            subject=toolkit.path,
+        )
+
+
+def _newer_toolkit(capability: ComputeCapability, want: str, host: Host) -> Fix:
+    """Name a toolkit that is there and knows the GPU, else the packages to install."""
+    for one in host.toolkits:
+        if one.nvcc and one.version and nvcc_wanted(one.version, capability) is None:
+            return Export(variable="CUDA_HOME", value=one.path)
+    first = nvcc_since(capability)
+    if first is None:
+        return Manual(text=f"install {want} and set CUDA_HOME to it")
+    return Manual(
+        text=(
+            f"install {want} (apt-get install -y cuda-toolkit-{first.major}-{first.minor}, or a"
+            f" `-devel` image) and export CUDA_HOME=/usr/local/cuda-{first}"
+        )
     )
 
 
@@ -157,14 +214,23 @@ def _uncovered(
 
 
 def _finding(
-    message: str, fixes: tuple[Fix, ...], builds: Builds, *, severity: Severity = Severity.ERROR
+    message: str,
+    fixes: tuple[Fix, ...],
+    builds: Builds,
+    *,
+    severity: Severity = Severity.ERROR,
+    subject: str = _VARIABLE,
+    evidence: tuple[str, ...] = (),
+    because: tuple[str, ...] = (),
 ) -> Finding:
     return Finding(
         code="EB604",
         severity=severity,
-        subject=_VARIABLE,
+        subject=subject,
         message=message,
+        evidence=evidence,
         fixes=fixes,
+        because=because,
         brings=tuple(f"build:{one}" for one in builds.packages),
     )
 

@@ -9,13 +9,14 @@ from envbuild.checks.archlist import RULES as _ARCH_RULES
 from envbuild.checks.buildparts import RULES as _PART_RULES
 from envbuild.checks.rule import rule
 from envbuild.checks.toolkit import RULES as _TOOLKIT_RULES
-from envbuild.checks.toolkit import toolkit_of
+from envbuild.checks.toolkit import is_of_another_cuda, toolkit_of
 from envbuild.core.buildtools import clashes_with_glibc
 from envbuild.core.hostcompiler import too_new
 from envbuild.model.builds import Builds
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Export, Manual
 from envbuild.model.host import Host
+from envbuild.model.installed import Installed
 
 if TYPE_CHECKING:
     from envbuild.core.hostcompiler import TooNew
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @rule("EB602", "The host compiler is newer than nvcc allows", severity=Severity.ERROR)
-def new_compiler(host: Host, builds: Builds) -> Iterator[Finding]:
+def new_compiler(host: Host, builds: Builds, installed: Installed | None) -> Iterator[Finding]:
     """Each nvcc accepts host compilers up to a release; a newer one is refused.
 
     **What it finds.** A g++ or clang newer than the nvcc that is used
@@ -37,7 +38,7 @@ def new_compiler(host: Host, builds: Builds) -> Iterator[Finding]:
     **Fix.** Install an older g++ and name it: `export CC=gcc-14 CXX=g++-14 CUDAHOSTCXX=g++-14`.
     """
     toolkit = toolkit_of(host)
-    if toolkit is None or toolkit.version is None:
+    if toolkit is None or toolkit.version is None or is_of_another_cuda(toolkit, installed):
         return
     found = too_new(host.compilers, toolkit.version)
     if found is None:
@@ -72,7 +73,7 @@ def _older(found: TooNew) -> tuple[Fix, ...]:
 
 
 @rule("EB603", "The C library's headers clash with an old CUDA", severity=Severity.ERROR)
-def new_glibc(host: Host, builds: Builds) -> Iterator[Finding]:
+def new_glibc(host: Host, builds: Builds, installed: Installed | None) -> Iterator[Finding]:
     """The headers of glibc 2.41 declare functions that CUDA before 13 declares otherwise.
 
     **What it finds.** glibc 2.41 or newer with nvcc 12.9 or older.
@@ -86,6 +87,8 @@ def new_glibc(host: Host, builds: Builds) -> Iterator[Finding]:
     """
     toolkit = toolkit_of(host)
     if toolkit is None or toolkit.version is None or host.glibc is None:
+        return
+    if is_of_another_cuda(toolkit, installed):
         return
     if not clashes_with_glibc(toolkit.version, host.glibc):
         return

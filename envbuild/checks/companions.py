@@ -15,11 +15,12 @@ from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import matching, minor_of, pinned_torch
 from envbuild.core.installedrequires import visible
 from envbuild.core.pairing import pairs
-from envbuild.core.wheeltags import public_of
+from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.cuda import CudaVersion
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual
 from envbuild.model.installed import Installed
+from envbuild.model.project import IndexUrls
 from envbuild.ports import Facts
 
 if TYPE_CHECKING:
@@ -204,9 +205,22 @@ def _build(
         subject=one.label,
         message=text,
         evidence=(one.origin or f"{one.site}/{one.info}",),
-        hint="equal public versions are not enough: take both from one index",
+        hint=_other_way(theirs, installed),
         fixes=(fix,) if fix and severity is not Severity.NOTE else (),
+        because=("dist:torch",),
         brings=(f"dist:{one.name}", *((f"import:{one.name}",) if bad else ())),
+    )
+
+
+def _other_way(theirs: str, installed: Installed) -> str:
+    """Name the build of torch that may be the one meant, where nobody asked for torch's build."""
+    torch = installed.find("torch")
+    if torch is None or local_of(torch.version) or theirs == "cpu":
+        return "equal public versions are not enough: take both from one index"
+    index = f"{IndexUrls().pytorch}/{theirs}"
+    return (
+        f"a plain `torch=={torch.version}` is satisfied by any build: where the {theirs} build is"
+        f" meant, install `torch=={torch.version}+{theirs}` with `--index {index}`"
     )
 
 

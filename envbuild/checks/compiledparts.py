@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 from envbuild.checks.owners import torch_cuda, torch_label
 from envbuild.checks.packagedata import compiled_parts, numpy2_releases
 from envbuild.checks.rule import rule
-from envbuild.checks.torchpairs import matching, rebuild
+from envbuild.checks.torchpairs import from_source, matching
 from envbuild.core.installedrequires import visible
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual
@@ -112,7 +112,7 @@ def _hollow(one: Distribution, part: CompiledPart, installed: Installed, facts: 
     only = [entry.path for entry in one.record or () if entry.path.endswith(".so")]
     what = "has only *_cpu.so" if part.cuda and only else "has no compiled part"
     tags = f" (wheel tag {one.tags[0]})" if one.tags else ""
-    fix = matching(one, installed, facts) or rebuild(one, one.name, installed)
+    fix = matching(one, installed, facts) or from_source(one, installed)
     torch = f", found {torch_label(installed)}" if installed.torch else ""
     return Finding(
         code="EB109",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from envbuild.checks.owners import counted, shortened, torch_label
 from envbuild.checks.rule import rule
 from envbuild.core.lockdrift import drift_from, is_coupled, lock_for, needed_by
+from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
-from envbuild.model.fix import Install, Manual, Relock
+from envbuild.model.fix import Install, Manual, Reinstall, Relock
 from envbuild.model.installed import Installed
 from envbuild.model.layers import Layers
 
@@ -124,7 +125,13 @@ def _hint(lock: LockFile, layers: Layers) -> str:
 
 
 def _fixes(lock: LockFile, changes: list[Change], layers: Layers) -> tuple[Fix, ...]:
-    """In a managed project the lock or the environment may be the one that is wrong."""
+    """In a managed project the lock or the environment may be the one that is wrong.
+
+    A torch without a local version was nobody's wish where the lock names the build.
+    """
+    torch = next((one for one in changes if one.one.name == "torch"), None)
+    if is_synced(layers) and torch is not None and _is_plain_build(torch):
+        return (Reinstall(names=tuple(one.one.name for one in changes)),)
     if is_synced(layers):
         how = "envbuild lock && uv sync" if layers.uses_envbuild else "uv lock && uv sync"
         return (Manual(text=f"{how}, with the versions that are meant in pyproject.toml"),)
@@ -132,6 +139,12 @@ def _fixes(lock: LockFile, changes: list[Change], layers: Layers) -> tuple[Fix, 
         return (Manual(text=f"uv pip sync {lock.path}"),)
     pins = tuple(f"{one.one.name}=={one.locked.version}" for one in changes)
     return (Install(requirements=pins),)
+
+
+def _is_plain_build(torch: Change) -> bool:
+    ours, theirs = torch.one.version, torch.locked.version
+    same = public_of(ours) == public_of(theirs)
+    return same and not local_of(ours) and bool(local_of(theirs))
 
 
 def _optional(lock: LockFile, changes: list[Change]) -> Finding:

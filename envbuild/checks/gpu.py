@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from envbuild.checks.driver import RULES as _DRIVER_RULES
 from envbuild.checks.driver import highest_cuda
+from envbuild.checks.gpufixes import build_spconv, nearest_torch, other_build
 from envbuild.checks.gpuparts import RULES as _PART_RULES
 from envbuild.checks.gpuparts import library_of
-from envbuild.checks.owners import owners_for, shortened, torch_cuda, torch_public
+from envbuild.checks.owners import owners_for, shortened, torch_cuda
 from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import rebuild
-from envbuild.core.archs import Coverage, coverage
 from envbuild.core.installedrequires import parsed
 from envbuild.core.kernels import (
     Driver,
@@ -26,18 +26,15 @@ from envbuild.core.kernels import (
 )
 from envbuild.model.facts import DeviceCode
 from envbuild.model.finding import Finding, Severity
-from envbuild.model.fix import Install, Manual
+from envbuild.model.fix import Manual
 from envbuild.model.host import Host
 from envbuild.model.installed import Installed, Ownership
 from envbuild.model.layers import Aim
 from envbuild.model.links import DeviceCodes
-from envbuild.model.project import IndexUrls
 from envbuild.ports import Facts
 
 if TYPE_CHECKING:
     from envbuild.checks.owners import Subject
-    from envbuild.model.cuda import CudaVersion
-    from envbuild.model.facts import TorchBuild
     from envbuild.model.fix import Fix
     from envbuild.model.links import BinaryCode
 
@@ -102,12 +99,16 @@ def jit_only(
 
     **Example.** sm_120 runs spconv-cu126 2.3.8 only by compiling its compute_90 code.
 
-    **Fix.** None is needed. A build for the GPU's architecture is faster.
+    **Fix.** None is needed. A build for the GPU's architecture is faster. It is a warning where
+    the package also compiles while it runs and cannot do so for the GPU: `spconv-cu120` brings
+    NVRTC 12.0. Build cumm and spconv from source for the GPU, as the finding writes it.
     """
     for subject, finding in _judged(installed, ownership, codes, aim, host):
         if finding.code != "EB402":
             continue
-        yield dataclasses.replace(finding, because=_because(subject))
+        risky = finding.severity is Severity.WARNING
+        fixes = (build_spconv(installed, aim.capabilities),) if risky else ()
+        yield dataclasses.replace(finding, because=_because(subject), fixes=fixes)
 
 
 def _unread(
@@ -223,10 +224,9 @@ def _fixes(
     if subject.name.startswith("nvidia-"):
         return ()
     if subject.name == "torch" or is_companion(subject.name):
-        build = _better(installed, aim, facts=facts, host=host)
-        if build is not None:
-            return (_install(build, installed),)
-        return (Manual(text=f"lock for these GPUs: envbuild lock with gpus = [{archs}]"),)
+        gpus, limit = aim.capabilities, highest_cuda(host)
+        build = other_build(installed, gpus, facts=facts, limit=limit)
+        return (build or nearest_torch(installed, gpus, facts=facts, limit=limit),)
     if one is None or one.origin is not None or one.record is None:
         return (
             Manual(text=f"export TORCH_CUDA_ARCH_LIST='{archs}'"),
@@ -237,33 +237,6 @@ def _fixes(
             text=f"take a release of {one.name} with code for these GPUs, or build it with"
             f" TORCH_CUDA_ARCH_LIST='{archs}'"
         ),
-    )
-
-
-def _better(installed: Installed, aim: Aim, *, facts: Facts, host: Host) -> TorchBuild | None:
-    """Return the newest build of the same torch that runs on every GPU aimed at."""
-    public = torch_public(installed)
-    limit = highest_cuda(host)
-    found: list[tuple[CudaVersion, TorchBuild]] = []
-    for build in facts.torch_builds():
-        code = build.code_aarch64 if installed.machine == "aarch64" else build.code_x86_64
-        if build.torch != public or build.cuda is None or code is None:
-            continue
-        if limit is not None and build.cuda.major > limit.major:
-            continue
-        if all(coverage(code, g, cuda=build.cuda) is Coverage.NATIVE for g in aim.capabilities):
-            found.append((build.cuda, build))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
-
-
-def _install(build: TorchBuild, installed: Installed) -> Install:
-    """Install torch and its companions from the index of one build."""
-    tag = build.cuda.tag if build.cuda else "cpu"
-    wanted = {"torch": build.torch}
-    wanted |= {name: version for name, version in build.companions if installed.find(name)}
-    return Install(
-        requirements=tuple(f"{name}=={version}+{tag}" for name, version in wanted.items()),
-        index=f"{IndexUrls().pytorch}/{tag}",
     )
 
 

@@ -6,13 +6,15 @@ import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from envbuild.checks.owners import torch_cuda, torch_label
+from envbuild.checks.owners import torch_cuda, torch_label, torch_public
 from envbuild.checks.rule import rule
 from envbuild.model.builds import Builds
 from envbuild.model.finding import Finding, Severity
-from envbuild.model.fix import Export, Manual
+from envbuild.model.fix import Export, Install, Manual
 from envbuild.model.host import Host
 from envbuild.model.installed import Installed
+from envbuild.model.project import IndexUrls
+from envbuild.ports import Facts
 
 if TYPE_CHECKING:
     from envbuild.model.cuda import CudaVersion
@@ -27,6 +29,12 @@ def toolkit_of(host: Host) -> Toolkit | None:
     """Return the toolkit that a build takes."""
     named = [one for one in host.toolkits if one.how in _ORDER]
     return min(named, key=lambda one: _ORDER.index(one.how), default=None)
+
+
+def is_of_another_cuda(toolkit: Toolkit, installed: Installed | None) -> bool:
+    """Whether nothing can be built with a toolkit, so that it has to go for torch's sake."""
+    cuda = torch_cuda(installed) if installed is not None else None
+    return cuda is not None and toolkit.version is not None and toolkit.version.major != cuda.major
 
 
 @rule("EB601", "nvcc does not fit torch", severity=Severity.ERROR)
@@ -52,7 +60,7 @@ def wrong_toolkit(installed: Installed, host: Host, builds: Builds) -> Iterator[
     problem = _problem(toolkit, host)
     if toolkit is None or problem:
         yield _finding(builds, problem or "no CUDA toolkit was found", cuda, host, toolkit)
-    elif toolkit.version is not None and toolkit.version.major != cuda.major:
+    elif is_of_another_cuda(toolkit, installed):
         text = f"nvcc is of CUDA {toolkit.version}, {torch_label(installed)} of CUDA {cuda}"
         yield _finding(builds, text, cuda, host, toolkit)
     elif toolkit.version is not None and toolkit.version != cuda:
@@ -125,7 +133,7 @@ def _better(cuda: CudaVersion, host: Host) -> Fix:
 
 
 @rule("EB608", "torch is a CPU build, CUDA extensions are built", severity=Severity.ERROR)
-def cpu_torch(installed: Installed, host: Host, builds: Builds) -> Iterator[Finding]:
+def cpu_torch(installed: Installed, host: Host, builds: Builds, facts: Facts) -> Iterator[Finding]:
     """The installed torch has no CUDA, so nothing with CUDA code can be compiled for it.
 
     **What it finds.** A CPU build of torch on a machine with a GPU, or
@@ -147,12 +155,26 @@ def cpu_torch(installed: Installed, host: Host, builds: Builds) -> Iterator[Find
         severity=Severity.ERROR if wants else Severity.WARNING,
         subject=torch_label(installed),
         message=(
-            f"{torch_label(installed)} is a CPU build, so {builds.named} cannot be built with CUDA"
+            f"{torch_label(installed)} is a CPU build (torch.version.cuda is None): {builds.named}"
+            " cannot be built, with any nvcc"
         ),
-        fixes=(Manual(text="install a CUDA build of torch: name a GPU in a target and lock"),),
+        fixes=(_cuda_torch(installed, host, facts, wanted=bool(wants)),),
         because=("dist:torch",),
         brings=tuple(f"build:{name}" for name in builds.packages),
     )
+
+
+def _cuda_torch(installed: Installed, host: Host, facts: Facts, *, wanted: bool) -> Fix:
+    """Name the build of the same torch for the toolkit that is there, else for the newest CUDA."""
+    public, toolkit = torch_public(installed), toolkit_of(host)
+    there = toolkit.version if toolkit else None
+    found = [one.cuda for one in facts.torch_builds() if one.torch == public and one.cuda]
+    found.sort(key=lambda cuda: (cuda == there, there and cuda.major == there.major, cuda))
+    if not found or not wanted:
+        return Manual(text="install a CUDA build of torch: name a GPU in a target and lock")
+    tag = found[-1].tag
+    index = f"{IndexUrls().pytorch}/{tag}"
+    return Install(requirements=(f"torch=={public}+{tag}",), index=index)
 
 
 RULES = (wrong_toolkit, cpu_torch)

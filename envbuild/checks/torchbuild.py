@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from envbuild.checks.cudamix import torch_accelerator
 from envbuild.checks.owners import counted, torch_label
 from envbuild.checks.rule import rule
+from envbuild.checks.torchpairs import matching
 from envbuild.core.lockdrift import lock_for
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
-from envbuild.model.fix import Install, Manual, Reinstall
+from envbuild.model.fix import Install, Manual, Reinstall, Remove
 from envbuild.model.host import Host
 from envbuild.model.installed import Installed
 from envbuild.model.layers import Aim, Layers
@@ -20,6 +21,7 @@ from envbuild.model.project import IndexUrls
 from envbuild.ports import Facts
 
 if TYPE_CHECKING:
+    from envbuild.model.fix import Fix
     from envbuild.model.installed import Distribution
     from envbuild.model.layers import LockedVersion
 
@@ -149,7 +151,7 @@ def _on_tegra(torch: Distribution, ours: str, release: str) -> Iterator[Finding]
 
 
 @rule("EB110", "torch was installed by two installers", severity=Severity.ERROR)
-def two_installers(installed: Installed) -> Iterator[Finding]:
+def two_installers(installed: Installed, facts: Facts) -> Iterator[Finding]:
     """Find conda's torch with pip's over it.
 
     **What it finds.** `pytorch` in `conda-meta` and a `torch` whose INSTALLER is pip or uv.
@@ -160,8 +162,9 @@ def two_installers(installed: Installed) -> Iterator[Finding]:
     **Example.** `pip install -r requirements.txt` with an open requirement brought torch 2.6.0
     over conda's 1.13.1.
 
-    **Fix.** Keep one: `conda remove --force pytorch`, then install torch again with
-    `uv pip install --reinstall-package torch`; or remove pip's and install conda's again.
+    **Fix.** Keep one: `conda remove --force pytorch torchvision`, then install torch again with
+    `uv pip install --reinstall-package torch`, and the torchvision that belongs to it; or remove
+    pip's and install conda's again.
     """
     torch = installed.find("torch")
     if torch is None or torch.installer not in _PIP:
@@ -174,13 +177,26 @@ def two_installers(installed: Installed) -> Iterator[Finding]:
                 subject=torch.label,
                 message=f"{torch.label} came by {torch.installer} over conda's {one.label}",
                 evidence=(f"{one.site}/{one.info}", f"{torch.site}/{torch.info}"),
-                fixes=(
-                    Manual(text=f"conda remove --force {one.name}"),
-                    Reinstall(names=("torch",)),
-                ),
+                fixes=_keep_pips(one, installed, facts),
                 brings=("dist:torch",),
             )
             return
+
+
+def _keep_pips(torch: Distribution, installed: Installed, facts: Facts) -> tuple[Fix, ...]:
+    """Remove conda's torch with what conda installed for it, and put pip's in order."""
+    stale = [
+        one
+        for one in installed.distributions
+        if one.name in ("torchvision", "torchaudio") and one.installer == "conda"
+    ]
+    names = tuple(dict.fromkeys((torch.name, *(one.name for one in stale))))
+    fitting = (matching(one, installed, facts) for one in {one.name: one for one in stale}.values())
+    return (
+        Remove(names=names),
+        Reinstall(names=("torch",)),
+        *(fix for fix in fitting if fix is not None),
+    )
 
 
 RULES = (wrong_torch, two_installers)

@@ -9,6 +9,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envbuild.checks.owners import torch_cuda, torch_label, torch_public
 from envbuild.checks.packagedata import ended, old_companion
+from envbuild.core.buildtools import OLD_SETUPTOOLS, needs_old_setuptools
+from envbuild.core.buildwords import fixed_words
 from envbuild.core.installedrequires import parsed
 from envbuild.core.pairing import pairs
 from envbuild.core.wheeltags import local_of, public_of
@@ -154,6 +156,23 @@ def rebuild(one: Distribution | None, label: str, installed: Installed) -> Fix:
         text=(
             f"build {one.name} again for {torch}: uv pip install --no-build-isolation"
             f" --reinstall {how}{folder}"
+        )
+    )
+
+
+def from_source(one: Distribution, installed: Installed) -> Fix:
+    """Return what builds a release of an index again, against the installed torch."""
+    if one.origin is not None:
+        return rebuild(one, one.name, installed)
+    words = (*(f"{name}={value}" for name, value in fixed_words(one.name)), "FORCE_CUDA=1")
+    old = needs_old_setuptools(one.name, torch_public(installed) or "")
+    first = f"uv pip install '{OLD_SETUPTOOLS}' && " if old else ""
+    release = f"{one.name}=={public_of(one.version)}"
+    return Manual(
+        text=(
+            f"build {one.label} again for {torch_label(installed)}, where nvcc is: {first}"
+            f"{' '.join(words)} uv pip install --no-build-isolation --no-cache --no-binary"
+            f" {one.name} --reinstall-package {one.name} {release}"
         )
     )
 

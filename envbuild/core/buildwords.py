@@ -138,6 +138,13 @@ def variables_for(project: str, aim: BuildAim) -> tuple[Variable, ...]:
     return tuple(Variable(name=n, value=v, reason=words.why) for n, v in sorted(pairs.items()))
 
 
+def fixed_words(project: str) -> tuple[tuple[str, str], ...]:
+    """Return the variables of a package that are the same for every GPU and every CUDA."""
+    words = _words_of(project)
+    pairs = words.variables if words else ()
+    return tuple(sorted((name, value) for name, value in pairs if "{" not in value))
+
+
 def _in_words(words: _Words, aim: BuildAim) -> str:
     chosen = [_chosen(words, one) or one for one in aim.wanted]
     each = [str(one) if words.dotted else _number(one) for one in dict.fromkeys(chosen)]

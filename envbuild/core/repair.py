@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from envbuild.core.repairlock import chosen_lock, steps_through_lock
-from envbuild.core.repairpip import conda_steps, foreign_names, foreign_steps, in_words, pip_steps
+from envbuild.core.repairpip import (
+    conda_reinstalls,
+    conda_removals,
+    foreign_names,
+    foreign_steps,
+    in_words,
+    pip_steps,
+)
 from envbuild.core.repairwish import wish_of
 from envbuild.model.fix import Export, RepairStep
 from envbuild.model.installed import EnvironmentKind
@@ -60,9 +67,12 @@ def _own_steps(wish: Wish, ground: Ground) -> Iterator[RepairStep]:
             wish, ground.installed, ground.layers, lock, ownership=ground.ownership
         )
         return
+    conda = ground.installed.kind is EnvironmentKind.CONDA
+    if conda:
+        yield from conda_removals(wish, ground.installed)
     yield from pip_steps(wish, ground.installed)
-    if ground.installed.kind is EnvironmentKind.CONDA:
-        yield from conda_steps(wish, ground.installed)
+    if conda:
+        yield from conda_reinstalls(wish, ground.installed)
     if not wish.relocks:
         return
     reason = "; ".join(wish.relocks)

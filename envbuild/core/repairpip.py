@@ -61,7 +61,7 @@ def install_steps(
     for one in installs:
         index = ("--index", one.index) if one.index else ()
         page = ("--find-links", one.find_links) if one.find_links else ()
-        options: tuple[str, ...] = (*index, *page)
+        options: tuple[str, ...] = (*index, *page) or _page_options(one.requirement)
         groups.setdefault(options, []).append((one.name, one.requirement))
     for options, wanted in sorted(groups.items()):
         names = tuple(name for name, _ in wanted)
@@ -91,14 +91,22 @@ def reinstall_steps(names: Iterable[str], wish: Wish, installed: Installed) -> I
         )
 
 
-def conda_steps(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
-    """Yield conda's commands for what conda installed, to be typed by a person."""
-    theirs = {one.name: one for one in installed.distributions if _is_of_conda(one)}
+def conda_removals(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
+    """Yield conda's command for what it installed and has to go, to be typed by a person.
+
+    It comes first: conda takes its files away, whoever has written them anew since.
+    """
+    theirs = _of_conda(installed)
     removed = [name for name in wish.removals if name in theirs]
     if removed:
         words = ["conda", "remove", "--prefix", installed.prefix, "--force", *removed]
-        reason = f"remove {_labels(removed, installed)}{_codes(removed, wish)}"
-        yield RepairStep(reason=reason, text=shlex.join(words))
+        labels = ", ".join(f"`{theirs[name].label}`" for name in removed)
+        yield RepairStep(reason=f"remove {labels}{_codes(removed, wish)}", text=shlex.join(words))
+
+
+def conda_reinstalls(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
+    """Yield conda's command for what it shall install again, to be typed by a person."""
+    theirs = _of_conda(installed)
     again = [f"{n}={theirs[n].version}" for n in wish.reinstalls if n in theirs]
     if again:
         words = ["conda", "install", "--prefix", installed.prefix, "--force-reinstall", *again]
@@ -106,6 +114,10 @@ def conda_steps(wish: Wish, installed: Installed) -> Iterator[RepairStep]:
             reason="bring back every file of " + ", ".join(f"`{one}`" for one in again),
             text=shlex.join(words),
         )
+
+
+def _of_conda(installed: Installed) -> dict[str, Distribution]:
+    return {one.name: one for one in installed.distributions if _is_of_conda(one)}
 
 
 def in_words(text: str) -> str:
