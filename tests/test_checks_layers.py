@@ -360,7 +360,17 @@ def test_the_pip_layer_is_silent_after_its_own_install(world: World) -> None:
 
 def test_every_rule_has_a_page_with_the_four_parts() -> None:
     codes = [rule.code for rule in RULES]
-    assert codes == ["EB501", "EB504", "EB502", "EB503", "EB505", "EB506", "EB507", "EB508"]
+    assert codes == [
+        "EB501",
+        "EB504",
+        "EB502",
+        "EB503",
+        "EB505",
+        "EB506",
+        "EB507",
+        "EB508",
+        "EB509",
+    ]
     for rule in RULES:
         assert _parts(rule) == 4, rule.code
 

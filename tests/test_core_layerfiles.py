@@ -275,6 +275,14 @@ hashes = { sha256 = "cc" }
     assert not read_pylock("pylock.toml", text, marker_environments(env(python="3.10.2"))).fits
 
 
+@pytest.mark.parametrize(
+    ("table", "glibc"), [('glibc = "2.35"', "2.35"), ("", ""), ("glibc = 2.35", "2.35")]
+)
+def test_the_glibc_of_a_target(table: str, glibc: str) -> None:
+    text = f'lock-version = "1.0"\ncreated-by = "x"\npackages = []\n[tool.envbuild]\n{table}\n'
+    assert read_pylock("pylock.toml", text, HERE).glibc == glibc
+
+
 def test_a_requirements_file_is_a_lock_only_where_everything_is_pinned() -> None:
     digest = "a" * 64
     text = f"torch==2.7.0+cu128 \\\n    --hash=sha256:{digest}\n"

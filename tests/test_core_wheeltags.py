@@ -14,9 +14,11 @@ from envbuild.core.wheeltags import (
     best_by_version,
     fits,
     local_of,
+    only_newer_glibc,
     public_of,
     python_allowed,
     pythons,
+    wants_glibc,
 )
 from envbuild.model.target import Platform
 
@@ -70,6 +72,34 @@ def test_the_machine_decides() -> None:
 @given(st.text(max_size=60))
 def test_any_text_is_judged_without_an_error(text: str) -> None:
     assert isinstance(fits(text, target()), bool)
+
+
+@pytest.mark.parametrize(
+    ("platforms", "wanted"),
+    [
+        ("manylinux_2_34_x86_64", (2, 34)),
+        ("manylinux_2_17_x86_64.manylinux2014_x86_64", (2, 17)),
+        ("manylinux1_x86_64.manylinux_2_28_x86_64", (2, 5)),
+        ("manylinux_2_39_aarch64.manylinux_2_35_x86_64", (2, 35)),
+        ("linux_x86_64", None),
+        ("linux_x86_64.manylinux_2_28_x86_64", None),
+        ("manylinux_2_39_aarch64", None),
+        ("musllinux_1_2_x86_64", None),
+        ("any", None),
+    ],
+)
+def test_the_glibc_that_a_wheel_wants(platforms: str, wanted: tuple[int, int] | None) -> None:
+    assert wants_glibc(f"demo-1.0-cp311-cp311-{platforms}.whl", "x86_64") == wanted
+
+
+def test_wheels_that_a_newer_glibc_alone_would_take() -> None:
+    here = replace(target(), glibc="2.31")
+    newer = "demo-1.0-cp311-cp311-manylinux_2_34_x86_64.whl"
+    older = "demo-1.0-cp311-cp311-manylinux_2_31_x86_64.whl"
+    foreign = "demo-1.0-cp39-cp39-manylinux_2_34_x86_64.whl"
+    assert only_newer_glibc((newer, foreign), here) == (newer,)
+    assert only_newer_glibc((newer, older), here) == ()
+    assert only_newer_glibc((), here) == ()
 
 
 def test_the_highest_build_tag_wins() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from envbuild.checks import drift, lockedbuild, locksets
+from envbuild.checks import drift, lockedbuild, lockedglibc, locksets
 from envbuild.checks.drift import is_synced
 from envbuild.checks.owners import counted, shortened
 from envbuild.checks.rule import rule
@@ -237,4 +237,5 @@ RULES = (
     incomplete,
     unusable_locks,
     *lockedbuild.RULES,
+    *lockedglibc.RULES,
 )

@@ -127,7 +127,7 @@ def _by_size(
     one: Distribution, locked: LockedVersion, installed: Installed
 ) -> tuple[str, ...] | None:
     """Compare the files with the archive, which cannot be larger than what is in it."""
-    target = _target_of(installed)
+    target = target_of(installed)
     sizes = [size for name, size in locked.wheels if target and fits(name, target)]
     least = min((size for size in sizes if size is not None), default=0)
     if locked.built or None in sizes or not least or one.record is None:
@@ -144,7 +144,7 @@ def _by_size(
     )
 
 
-def _target_of(installed: Installed) -> Target | None:
+def target_of(installed: Installed) -> Target | None:
     """Return the Python and platform of an environment, to choose wheels by."""
     python = ".".join(python_of(installed).split(".")[:2])
     platform = next((one for one in Platform if one.machine == installed.machine), None)

@@ -72,6 +72,7 @@ def read_pylock(path: str, text: str, environments: Environments) -> LockFile:
         fits=_python_fits(requires, environments) and _platform_fits(lock, environments),
         requires_python=requires,
         cuda=str(table.get("cuda", "")),
+        glibc=str(table.get("glibc", "")),
     )
 
 

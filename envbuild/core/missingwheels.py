@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from envbuild.core.pylock import parse_pylock
-from envbuild.core.wheeltags import fits, pythons, pythons_named
+from envbuild.core.wheeltags import only_newer_glibc, pythons, pythons_named
 from envbuild.model.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def compiled_instead(pylock: str, lock: TargetLock, target: Target) -> Iterator[
         here = [name for name in names if target.platform.machine in name]
         if package.name not in compiled or not here:
             continue
-        too_new = any(fits(name, replace(target, glibc=None)) for name in here)
+        too_new = bool(only_newer_glibc(here, target))
         wanted = f"glibc {target.glibc}" if too_new else f"Python {target.python}"
         yield Finding(
             code="EB105",

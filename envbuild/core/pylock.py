@@ -19,7 +19,7 @@ from envbuild.core.locktable import lock_table, read_builds
 from envbuild.core.tomltext import parse_toml
 from envbuild.core.uvsettings import environment_marker
 from envbuild.core.wheellines import without_foreign
-from envbuild.core.wheeltags import LONGEST_NAME, fits
+from envbuild.core.wheeltags import LONGEST_NAME, fits, only_newer_glibc
 from envbuild.errors import InputError, RefusedError, WorldError
 from envbuild.model.lock import Artifact, Pinned, TargetLock
 
@@ -142,7 +142,7 @@ def _exported(package: Package, target: Target) -> Pinned:
 
 def _no_file(package: Package, wheels: list[Artifact], target: Target) -> EnvbuildError:
     release = f"`{package.name} {package.version}`"
-    newer = [one.filename for one in wheels if fits(one.filename, replace(target, glibc=None))]
+    newer = only_newer_glibc((one.filename for one in wheels), target)
     if newer:
         return RefusedError(
             f"{release} needs a newer glibc than {target.glibc}: it has {newer[0]}, and no sdist",

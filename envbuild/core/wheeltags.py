@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
@@ -64,7 +65,7 @@ def _platform_fits(platform: str, machine: str, glibc: str | None) -> bool:
     match = _PLATFORM.fullmatch(platform)
     if platform == "any" or match is None or match["machine"] != machine:
         return platform == "any"
-    needed = glibc_numbers(match["glibc"] or "") or _OLD_GLIBC.get(match["old"] or "")
+    needed = _needed(match)
     oldest = None if glibc is None else glibc_numbers(glibc)
     return needed is None or oldest is None or needed <= oldest
 
@@ -73,6 +74,27 @@ def glibc_numbers(text: str) -> tuple[int, int] | None:
     """Return ``2.35`` or ``2_35`` as numbers, for comparison; None where it is neither."""
     match = re.fullmatch(r"(\d{1,3})[._](\d{1,3})", text)
     return None if match is None else (int(match[1]), int(match[2]))
+
+
+def wants_glibc(filename: str, machine: str) -> tuple[int, int] | None:
+    """Return the oldest glibc that a wheel is for on a machine; None where its name says none."""
+    platforms = filename.lower().removesuffix(".whl").rpartition("-")[2].split(".")
+    matches = (_PLATFORM.fullmatch(one) for one in platforms)
+    found = [_needed(match) for match in matches if match and match["machine"] == machine]
+    return min((one for one in found if one is not None), default=None) if all(found) else None
+
+
+def _needed(match: re.Match[str]) -> tuple[int, int] | None:
+    return glibc_numbers(match["glibc"] or "") or _OLD_GLIBC.get(match["old"] or "")
+
+
+def only_newer_glibc(filenames: Iterable[str], target: Target) -> tuple[str, ...]:
+    """Return the wheels that fit but for the target's glibc; none where one of all fits."""
+    names = tuple(filenames)
+    if any(fits(name, target) for name in names):
+        return ()
+    anywhere = replace(target, glibc=None)
+    return tuple(name for name in names if fits(name, anywhere))
 
 
 def rank(filename: str, target: Target) -> Rank | None:

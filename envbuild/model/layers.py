@@ -51,6 +51,7 @@ class LockFile:
     specifier, ``cuda`` is ``12.8``, both empty where the lock names none. ``optional`` are
     packages that an extra or a group which is no default adds, with the flag that asks for it
     (``--extra cu128``). ``hashed`` is False for pins without any hash, which are no whole lock.
+    ``glibc`` is the oldest that the target's machines have (``2.35``), empty where none is named.
     """
 
     path: str
@@ -62,6 +63,7 @@ class LockFile:
     cuda: str = ""
     optional: tuple[tuple[str, LockedVersion], ...] = ()
     hashed: bool = True
+    glibc: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
