@@ -11,11 +11,14 @@ from shutil import which
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.version import Version
 from test_core_plan import LOCK, POINTOPS, pinned, plan
 
 from envbuild.cli.main import main
 from envbuild.core.dockerfile import DockerSource, render_dockerfile, render_ignore, toolkit_image
 from envbuild.core.generated import is_untouched, parse_header
+from envbuild.core.plan import OLDEST_UV
+from envbuild.world.uv import OLDEST
 
 if TYPE_CHECKING:
     from envbuild.model.lock import TargetLock
@@ -52,6 +55,20 @@ def test_the_toolkit_is_the_first_that_knows_the_gpus() -> None:
     assert "cuda:12.9.1-devel" in toolkit_image(LOCK, "12.9")
     assert "cuda:12.8.1-devel" in toolkit_image(LOCK, "12.8")
     assert "cuda:12.1.1-devel-ubuntu22.04" in toolkit_image(replace(LOCK, cuda="12.1"))
+
+
+def test_the_uv_of_an_image_is_pinned_and_no_older_than_its_script_takes() -> None:
+    found = re.search(
+        r"^ARG UV_IMAGE=ghcr.io/astral-sh/uv:(\S+)$", render_dockerfile(source()), re.M
+    )
+    assert found is not None
+    assert Version(found[1]) >= Version(OLDEST_UV)
+
+
+def test_script_and_package_take_the_same_uv() -> None:
+    assert Version(OLDEST_UV).release == OLDEST
+    asked = (Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8")
+    assert f'"uv>={OLDEST_UV.removesuffix(".0")}"' in asked
 
 
 def test_what_the_install_reads_is_copied_before_the_source() -> None:

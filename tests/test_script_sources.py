@@ -207,6 +207,7 @@ def test_an_sdist_without_a_hash_is_installed_only_where_that_is_allowed(
     kept = [x for n, x in enumerate(lines) if n < start or not x.startswith(("url", "sha256"))]
     world.write("".join(kept), LOCK)
     make_script(world)
+    made.index.forget_requests()
     ended = run(world)
     assert ended.returncode == 20
     assert "the lock has no hash for sdext" in ended.stderr

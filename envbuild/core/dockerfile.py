@@ -107,7 +107,7 @@ def _arguments(source: DockerSource) -> Iterator[str]:
     named = source.base or plan.base
     base, registry = (named, "") if named else (base_image(source.lock), "${REGISTRY}")
     yield "ARG REGISTRY="
-    yield f"ARG UV_IMAGE={_UV}:{plan.needs.uv}"
+    yield f"ARG UV_IMAGE={_UV}:{_images()['uv']}"
     yield f"ARG BASE_IMAGE={registry}{base}"
     if _compiles(source) and source.lock.cuda is not None and plan.base is None:
         yield "# Only this stage has the toolkit; nothing of it but what was compiled is kept."

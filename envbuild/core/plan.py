@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from envbuild.model.stack import SourceBuild
     from envbuild.model.target import Target
 
-OLDEST_UV = "0.13.9"
-"""The oldest uv that reads the lock and takes every option of a plan."""
+OLDEST_UV = "0.13.0"
+"""The oldest uv that reads the lock and takes every option of a plan: no older one was tried."""
 
 _UNPACKED = 2
 """How many bytes a wheel takes on disk for each of its own; torch's 1.9, pure Python's 3."""

@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb)
-# identity: 5f438a3fb7ca64884f718d08ef86d0213f624ce14981b316cbe583658c8d78c1
+# identity: 8512ff182f0a58a7291797777006dfdf2f0feff17c5163b8913d4e25adc4a104
 # options:
 #
 # exit codes:
@@ -34,10 +34,10 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb
-SCRIPT_ID=5f438a3fb7ca64884f718d08ef86d0213f624ce14981b316cbe583658c8d78c1
+SCRIPT_ID=8512ff182f0a58a7291797777006dfdf2f0feff17c5163b8913d4e25adc4a104
 PYTHON=3.11
 MACHINE=x86_64
-UV_OLDEST=0.13.9
+UV_OLDEST=0.13.0
 STEPS=6
 OWN='pointgroup-ops pointops sharedarray'
 UNHASHED='flash-attn, torch-cluster, torch-scatter, torch-sparse'
