@@ -6,11 +6,12 @@ The environment is read from disk; the machine, its compilers, toolkits and driv
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from elfmaker import PTX, SASS, fat_binary, make_elf
-from envmaker import EnvMaker
+from envmaker import EnvMaker, MadeEnv
 
 from envbuild.catalog.reader import Catalog
 from envbuild.checks.registry import all_rules
@@ -18,14 +19,15 @@ from envbuild.cli.doctorcommand import DoctorWorld
 from envbuild.cli.doctorwiring import DiskExaminer, real_world
 from envbuild.cli.main import main
 from envbuild.commands.doctor import doctor
+from envbuild.model.cuda import ComputeCapability
 from envbuild.model.host import Host
+from envbuild.model.target import Gpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pytest
-    from envmaker import MadeEnv
 
     from envbuild.cli.doctorcommand import Where
     from envbuild.commands.doctor import DoctorOptions
@@ -40,8 +42,10 @@ NCCL = ("ncclAllReduce", "ncclCommInitRank")
 NCCL_FILE = "nvidia/nccl/lib/libnccl.so.2"
 CUDA_FILE = "torch/lib/libtorch_cuda.so"
 ANY_LINUX = "py3-none-manylinux_2_18_x86_64"
+_REPAIR = re.compile(r"^repair:.*\n", re.MULTILINE)
 PLAIN = Host(glibc="2.39", cores=8, memory_bytes=64 << 30)
 FOLDERS = ("nccl", "cudnn", "cuda_runtime", "cusparselt", "nvshmem", "nvjitlink", "cusparse")
+SYSTEM = "usr/lib/x86_64-linux-gnu"
 RPATH = ":".join(("$ORIGIN", *(f"$ORIGIN/../../nvidia/{one}/lib" for one in FOLDERS)))
 
 
@@ -89,8 +93,13 @@ def torch_files(
     return {**{f"torch/lib/{name}": data for name, data in own.items()}, module: core}
 
 
+def library(soname: str, *defines: str, **parts: object) -> bytes:
+    """Return a library that defines functions."""
+    return make_elf(soname=soname, defines=defines, **parts)  # type: ignore[arg-type]
+
+
 def torch_env(
-    folder: Path,
+    where: Path | MadeEnv,
     version: str,
     *,
     metadata: str | None = None,
@@ -99,8 +108,8 @@ def torch_env(
     python: str = "3.11",
     **parts: object,
 ) -> MadeEnv:
-    """Make a venv with a torch; ``parts`` as in `torch_files`."""
-    env = EnvMaker(folder).venv(python=python)
+    """Make a venv with a torch, or put one into an environment; ``parts`` as in `torch_files`."""
+    env = where if isinstance(where, MadeEnv) else EnvMaker(where).venv(python=python)
     digits = python.replace(".", "")
     files = torch_files(python=digits, **parts)  # type: ignore[arg-type]
     tag = f"cp{digits}-cp{digits}-manylinux_2_28_x86_64"
@@ -123,6 +132,31 @@ def extension(
     return {path: data}
 
 
+def image(folder: Path, *, glibc: int = 31) -> EnvMaker:
+    """Make an image with a C library 2.N and nothing else; environments are made in it."""
+    names = (f"f{number}@@GLIBC_2.{number}" for number in range(2, glibc + 1))
+    put(folder, f"{SYSTEM}/libc.so.6", library("libc.so.6", *names))
+    (folder / "lib").symlink_to("usr/lib")
+    return EnvMaker(folder, image=True)
+
+
+def put(folder: Path, path: str, data: bytes) -> None:
+    """Write a file of an image or of a machine."""
+    goal = folder / path
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    goal.write_bytes(data)
+
+
+def card(name: str, capability: str) -> Gpu:
+    """Return a GPU of a machine."""
+    return Gpu(name=name, capability=ComputeCapability.parse(capability))
+
+
+def told(host: Host, **variables: str) -> Host:
+    """Return a machine with variables of its environment."""
+    return replace(host, environment=tuple(variables.items()))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What doctor printed, and its exit code."""
@@ -138,12 +172,12 @@ class Answer:
     @property
     def effects(self) -> str:
         """What stands before the repair."""
-        return self.out.partition("\nrepair:\n")[0]
+        return _REPAIR.split(self.out)[0]
 
     @property
     def repair(self) -> str:
         """The commands of the repair, and what is left to a person."""
-        return self.out.partition("\nrepair:\n")[2].partition("\n\n")[0]
+        return _REPAIR.split(f"{self.out}\nrepair:\n")[1].partition("\n\n")[0]
 
 
 @dataclass(frozen=True, kw_only=True)

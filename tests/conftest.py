@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from casedoctor import Doctor
 from hypothesis import settings
 from index import LocalIndex
 from lockworld import World, populate
@@ -82,3 +83,16 @@ def a_world_of_its_own(catalog: Catalog, tmp_path: Path) -> Iterator[World]:
     with LocalIndex() as index:
         populate(index, catalog)
         yield World(index=index, root=root, cache=tmp_path / "cache", catalog=catalog)
+
+
+@pytest.fixture(name="doctor")
+def a_doctor(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Doctor:
+    """Return `envbuild doctor` in this process and in an empty folder, with no active venv."""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return Doctor(capsys=capsys)

@@ -15,7 +15,7 @@ from envbuild.checks.tables import table
 from envbuild.core.ptxas import TRITON_NAMES, ptxas_gap
 from envbuild.model.cuda import ComputeCapability, CudaVersion
 from envbuild.model.finding import Finding, Severity
-from envbuild.model.fix import Export, Install, Manual
+from envbuild.model.fix import Export, Install, Manual, Unset
 from envbuild.model.host import Host
 from envbuild.model.installed import Installed
 from envbuild.model.layers import Aim
@@ -24,6 +24,7 @@ from envbuild.model.links import DeviceCodes
 if TYPE_CHECKING:
     from envbuild.core.ptxas import PtxasGap
     from envbuild.model.fix import Fix
+    from envbuild.model.installed import Distribution
 
 _BITSANDBYTES = re.compile(r"bitsandbytes/libbitsandbytes_cuda(?P<tag>\d{3})\w*\.so")
 _BNB_VARIABLE = "BNB_CUDA_VERSION"
@@ -81,7 +82,7 @@ def no_bitsandbytes(installed: Installed, host: Host) -> Iterator[Finding]:
     """bitsandbytes opens the library named after torch's CUDA, and its wheel has none.
 
     **What it finds.** The files `libbitsandbytes_cudaXXX.so` of the wheel, against the CUDA of
-    torch or the one that `BNB_CUDA_VERSION` names.
+    torch or the one that `BNB_CUDA_VERSION` names, which must be of torch's major.
 
     **Why it matters.** `Configured CUDA binary not found at .../libbitsandbytes_cuda131.so`, and
     every 8-bit and 4-bit function fails.
@@ -97,6 +98,8 @@ def no_bitsandbytes(installed: Installed, host: Host) -> Iterator[Finding]:
         return
     chosen = host.variable(_BNB_VARIABLE)
     wanted = chosen or cuda.tag[2:]
+    if chosen and wanted in tags and not wanted.startswith(str(cuda.major)):
+        yield _of_another_major(one, chosen, tags, installed)
     if wanted in tags:
         return
     same = [tag for tag in tags if CudaVersion.parse(f"cu{tag}").major == cuda.major]
@@ -114,6 +117,27 @@ def no_bitsandbytes(installed: Installed, host: Host) -> Iterator[Finding]:
         hint=None if release else "a newer release may have it",
         fixes=(release or nearest,),
         because=("dist:torch", f"env:{_BNB_VARIABLE}") if chosen else ("dist:torch",),
+        brings=("import:bitsandbytes",),
+    )
+
+
+def _of_another_major(
+    one: Distribution, chosen: str, tags: list[str], installed: Installed
+) -> Finding:
+    """Say that a library is there, and needs a CUDA runtime that torch does not bring."""
+    cuda = torch_cuda(installed)
+    ours = cuda.tag[2:] if cuda else ""
+    release = None if ours in tags else _with_library(ours, other_than=one.version)
+    label = torch_label(installed)
+    return Finding(
+        code="EB406",
+        severity=Severity.ERROR,
+        subject=one.label,
+        message=f"{_BNB_VARIABLE}={chosen} names a library of CUDA {chosen[:-1]}, {label} brings"
+        f" CUDA {cuda.major if cuda else 'none'}",
+        evidence=(f"{one.label} has {', '.join(tags)}",),
+        fixes=(Unset(variable=_BNB_VARIABLE), *((release,) if release else ())),
+        because=("dist:torch", f"env:{_BNB_VARIABLE}"),
         brings=("import:bitsandbytes",),
     )
 

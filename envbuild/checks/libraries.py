@@ -23,6 +23,7 @@ from envbuild.model.links import Links
 if TYPE_CHECKING:
     from envbuild.checks.owners import Owners, Subject
     from envbuild.model.fix import Fix
+    from envbuild.model.installed import Distribution
     from envbuild.model.links import MissingLibrary, MissingVersion
 
 _VERSION = re.compile(r"(?P<family>GLIBC|GLIBCXX|CXXABI)_(?P<version>\d+(?:\.\d+)*)")
@@ -139,6 +140,8 @@ def _missing(owners: Owners, subject: Subject, library: str, paths: list[str]) -
     held = owners.installed.find(package) if package else None
     pin = torch_pin(owners.installed, package) if package else None
     places = [place for one, place in owners.holders(library) if held and one.name == held.name]
+    bring = _bring(owners, package, pin, is_recorded=bool(places))
+    apart = _apart(paths, places)
     return Finding(
         code="EB304",
         severity=Severity.ERROR,
@@ -148,8 +151,8 @@ def _missing(owners: Owners, subject: Subject, library: str, paths: list[str]) -
             *shortened(sorted(f"needed by {path}" for path in set(paths)), most=3),
             *(f"{held.label} records {place}" for place in places if held),
         ),
-        hint=_apart(paths, places),
-        fixes=_bring(owners, package, pin, is_recorded=bool(places)),
+        hint=apart,
+        fixes=(_together(held),) if apart and held else bring,
         because=(f"library:{library}", *(f"file:{place}" for place in places), subject.token),
         brings=(f"library:{library}", *subject.brings),
     )
@@ -185,6 +188,16 @@ def _apart(paths: list[str], places: list[str]) -> str | None:
         if not any(path.startswith(f"{site}/") for path in paths):
             return f"it lies in `{site}`, where those that need it do not look"
     return None
+
+
+def _together(held: Distribution) -> Fix:
+    """Say what ends it: installed again they would lie apart again."""
+    return Manual(
+        text=(
+            f"install torch and {held.name} into one site folder: make a new environment with"
+            " `uv venv`, whose lib64 is a link to lib, and install everything there"
+        )
+    )
 
 
 def _bring(

@@ -15,6 +15,7 @@ class SameImport:
     """Distributions that bring one import; ``keep`` is the one usually meant, or empty.
 
     ``instead`` is the release of the other one that leaves the import to that, or empty.
+    ``mended`` says which release does not bring them together any more, or is empty.
     """
 
     top: str
@@ -24,6 +25,7 @@ class SameImport:
     source: str
     keep: str = ""
     instead: str = ""
+    mended: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +61,7 @@ def _same_import(row: dict[str, Any]) -> SameImport:
         source=row["source"],
         keep=row.get("keep", ""),
         instead=row.get("instead", ""),
+        mended=row.get("mended", ""),
     )
 
 

@@ -6,6 +6,7 @@ from envbuild.checks import (
     companions,
     compiledparts,
     cudamix,
+    origins,
     requirements,
     sameimport,
     torchbuild,
@@ -20,4 +21,5 @@ RULES = (
     *torchbuild.RULES,
     *requirements.RULES,
     *compiledparts.RULES,
+    *origins.RULES,
 )

@@ -74,7 +74,7 @@ def _same(
         subject=here[0].label,
         message=f"{' and '.join(one.label for one in here)} both own `{group.top}/`{on_disk}",
         evidence=(group.effect, *_askers(others, installed), group.source),
-        hint=f"keep one of them, `{keep.name}` say",
+        hint=f"keep one of them, `{keep.name}` say" + (f"; {group.mended}" if group.mended else ""),
         fixes=_fixes(group, keep, others, installed),
         brings=(*(f"dist:{name}" for name in names), *(() if right else (f"import:{group.top}",))),
     )

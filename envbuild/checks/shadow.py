@@ -250,7 +250,7 @@ def foreign_part(installed: Installed, ownership: Ownership, links: Links) -> It
             continue
         if any(True for _ in owners.present(one.soname)):
             continue  # the wheel has it, so this is EB701
-        version = version_of(one.path)
+        version = version_of(one.real or one.path)
         yield Finding(
             code="EB706",
             severity=Severity.ERROR,
