@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -243,16 +243,23 @@ class Installer(Protocol):
         """Return the version of the machine's glibc, None under another C library."""
         ...
 
-    def held(self) -> AbstractContextManager[bool]:
-        """Keep other runs away; give whether the run before was broken off."""
+    def held(self, tell: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Keep other runs away from here on; ``tell`` is told where one is waited for.
+
+        Raises InputError where the folder holds anything but an environment, WorldError where
+        the other run does not end.
+        """
         ...
 
     def installed(self) -> Installed:
         """Read what is in the environment."""
         ...
 
-    def mend(self, *, broken_off: bool) -> tuple[str, ...]:
-        """Clear away what is half there, and return the packages to be installed again."""
+    def mend(self) -> tuple[str, ...]:
+        """Clear away what is half there, and return the packages to be installed again.
+
+        From here on the environment counts as unfinished, until it is no longer held.
+        """
         ...
 
     def install_lock(self, step: InstallLock, *, reinstall: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -323,14 +324,18 @@ def test_a_target_or_lock_that_is_not_there(world: World, name: str) -> None:
 
 
 def test_two_at_once_do_not_meet(world: World) -> None:
-    import fcntl  # noqa: PLC0415
-
     lay_out(world, build=False)
     sync(world)
-    with (world.root / ".venv" / MARKER).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(WorldError, match="another `envbuild sync` is at work"):
-            sync(world)
+    world.changes["ENVBUILD_LOCK_TIMEOUT"] = "0.2"
+    for lock in (".envbuild-lock", ".lock"):
+        with (world.root / ".venv" / lock).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with pytest.raises(WorldError, match="another run, or a uv that one left behind"):
+                sync(world)
+    assert sync(world).unchanged
+    world.changes["ENVBUILD_LOCK_TIMEOUT"] = "soon"
+    with pytest.raises(InputError, match="wanted a number of seconds"):
+        sync(world)
 
 
 def test_the_user_s_settings_of_uv_lead_nowhere_else(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -171,6 +172,13 @@ def other_base(world: World) -> Mapping[str, str]:
     return {"ENVBUILD_BASE_PYTHON": str(PYTHON)}
 
 
+def other_run(world: World) -> Mapping[str, str]:
+    world.write("", ".venv/.envbuild-lock")
+    lock = os.open(world.root / ".venv/.envbuild-lock", os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # held until the tests end
+    return {"ENVBUILD_LOCK_TIMEOUT": "0"}
+
+
 CASES: Mapping[int, tuple[Callable[[World], Mapping[str, str]], ...]] = {
     0: (done,),
     2: (folder_of_the_users,),
@@ -189,6 +197,7 @@ CASES: Mapping[int, tuple[Callable[[World], Mapping[str, str]], ...]] = {
     22: (no_git,),
     23: (other_bytes,),
     24: (other_base,),
+    25: (other_run,),
 }
 
 

@@ -156,12 +156,12 @@ def _install(
     reporter: Reporter,
 ) -> SyncReport:
     plan = ground.plan
-    reporter.phase(f"make the environment with Python {plan.python}")
-    made = installer.make_environment(plan.python, base=_base(options, ground.lock))
-    _refuse_another_base(ground.lock, installer)
-    with installer.held() as broken_off:
+    with installer.held(reporter.note):
+        reporter.phase(f"make the environment with Python {plan.python}")
+        made = installer.make_environment(plan.python, base=_base(options, ground.lock))
+        _refuse_another_base(ground.lock, installer)
         reporter.phase("look at what is installed")
-        broken = installer.mend(broken_off=broken_off)
+        broken = installer.mend()
         reporter.phase(f"install {len(ground.lock.packages)} packages of {plan.lock}")
         changes = installer.install_lock(_lock_step(plan), reinstall=_locked(broken, ground.lock))
         builds = tuple(

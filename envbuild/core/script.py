@@ -51,6 +51,7 @@ exit codes:
   22  git was not found, and a source is a commit
   23  a source is not what the lock says: no such commit, or other bytes
   24  the base has another torch than the one that was locked
+  25  another run is at work in the environment, and does not end
   129, 130, 143  interrupted; run it again"""
 
 CLEARED = (

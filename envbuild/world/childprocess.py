@@ -16,11 +16,16 @@ _GRACE = 2.0
 
 
 def run_to_end(
-    arguments: Sequence[str], *, cwd: Path | None = None, environ: Mapping[str, str] | None = None
+    arguments: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    passed_on: tuple[int, ...] = (),
 ) -> subprocess.CompletedProcess[str]:
     """Return the exit status and what was printed; raises OSError where it cannot be started.
 
-    It gets no terminal, so that nothing it starts can wait for an answer.
+    It gets no terminal, so that nothing it starts can wait for an answer. ``passed_on`` are open
+    files that it inherits, with the locks on them.
     """
     with subprocess.Popen(
         list(arguments),
@@ -32,6 +37,7 @@ def run_to_end(
         encoding="utf-8",
         errors="replace",
         start_new_session=True,
+        pass_fds=passed_on,
     ) as process:
         try:
             out, err = process.communicate()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -15,19 +12,23 @@ from envbuild.world.interrupts import scratch_folder
 from envbuild.world.mend import broken_names, remove_halves, remove_strays
 from envbuild.world.systemlibs import running_glibc
 from envbuild.world.uvcommand import UvCommand, changed_name, changes_in
-from envbuild.world.venv import VenvState, refuse_absent, show_base, venv_state
+from envbuild.world.venv import (
+    VenvState,
+    clear,
+    refuse_absent,
+    refuse_stranger,
+    show_base,
+    venv_state,
+)
+from envbuild.world.venvlock import held_environment, patience_of
 from envbuild.world.wheelcache import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from envbuild.model.installed import Installed
     from envbuild.model.plan import InstallLock
-
-"""Lies in the environment while it is worked on."""
-
-_LONGEST = 120
 
 
 class VenvInstaller:
@@ -38,6 +39,7 @@ class VenvInstaller:
     ) -> None:
         self._venv = venv
         self._seen: Installed | None = None
+        self._patience = patience_of(environ)
         self.uv = UvCommand(project=project, venv=venv, environ=environ, offline=offline)
 
     def make_environment(self, python: str, *, base: str | None = None) -> bool:
@@ -45,11 +47,14 @@ class VenvInstaller:
         state = venv_state(self._venv, python, sees_base=base is not None)
         if state is VenvState.FITTING:
             return False
-        words = ["--clear"] if state is VenvState.UNFIT else []
+        words = ["--allow-existing", "--no-project", "--python", base or python]
         if base is not None:
             words += ["--system-site-packages"]
             refuse_absent(base)
-        self.uv.run("venv", *words, "--no-project", "--python", base or python, str(self._venv))
+        if state is VenvState.UNFIT:
+            self._cleared()
+        self.uv.run("venv", *words, str(self._venv))
+        self.forget()
         if base is not None:
             show_base(base, self._venv, python)
         return True
@@ -59,25 +64,26 @@ class VenvInstaller:
         return running_glibc()
 
     @contextmanager
-    def held(self) -> Iterator[bool]:
-        """Keep other runs away; give whether the run before was broken off.
-
-        Raises WorldError where another run is at work.
-        """
-        path = self._venv / UNFINISHED
-        try:
-            broken_off = path.exists()
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise WorldError(f"`{self._venv}` cannot be written: {error.strerror}") from None
-        try:
-            _lock(handle, self._venv)
-            _wait_for_uv(self._venv / ".lock")
-            yield broken_off
+    def held(self, tell: Callable[[str], None]) -> Iterator[None]:
+        """Keep other runs away; see `envbuild.ports.Installer`."""
+        refuse_stranger(self._venv)
+        with held_environment(self._venv, patience=self._patience, tell=tell) as lock:
+            self.uv.passed_on = () if lock is None else (lock,)
+            try:
+                yield
+            finally:
+                self.uv.passed_on = ()
             with suppress(OSError):
-                path.unlink()
-        finally:
-            os.close(handle)
+                (self._venv / UNFINISHED).unlink()
+
+    def _cleared(self) -> None:
+        try:
+            clear(self._venv)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: OSError) -> WorldError:
+        return WorldError(f"`{self._venv}` cannot be written: {error.strerror}")
 
     def installed(self) -> Installed:
         """Read what is in the environment; asked again it is read again only after a change."""
@@ -89,15 +95,27 @@ class VenvInstaller:
         """Note that the environment was changed."""
         self._seen = None
 
-    def mend(self, *, broken_off: bool) -> tuple[str, ...]:
+    def mend(self) -> tuple[str, ...]:
         """Clear away what is half there, and return the packages to be installed again."""
+        broken_off = self._begun()
         for site in self._venv.glob("lib/python*/site-packages"):
             remove_halves(site)
+        self.forget()
         installed = self.installed()
         if broken_off:
             remove_strays(installed)
             self.forget()
         return broken_names(installed)
+
+    def _begun(self) -> bool:
+        """Note that something is changed from here on; return whether a run was broken off."""
+        path = self._venv / UNFINISHED
+        broken_off = path.exists()
+        try:
+            path.open("a").close()
+        except OSError as error:
+            raise self._unwritable(error) from None
+        return broken_off
 
     def install_lock(self, step: InstallLock, *, reinstall: tuple[str, ...]) -> tuple[str, ...]:
         """Install exactly the lock and return what changed; built packages that fit may stay.
@@ -135,36 +153,3 @@ class VenvInstaller:
             return ["sync", "--locked", "--exact", "--python", python, *step.options], config
         words = ["pip", "sync", "--python", self.uv.python, "--require-hashes"]
         return [*words, "--allow-empty-requirements", step.pylock], None
-
-
-def _lock(handle: int, venv: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise WorldError(
-            f"another `envbuild sync` is at work in `{venv}`", hint="wait until it has ended"
-        ) from None
-
-
-def _wait_for_uv(path: Path) -> None:
-    """Wait for a uv that outlived the run that started it; it holds this lock while it works."""
-    try:
-        handle = os.open(path, os.O_RDWR)
-    except OSError:
-        return
-    try:
-        for _ in range(_LONGEST * 20):
-            if _is_free(handle):
-                return
-            time.sleep(0.05)
-    finally:
-        os.close(handle)
-    raise WorldError(f"another uv is at work on `{path.parent}`", hint="wait until it has ended")
-
-
-def _is_free(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

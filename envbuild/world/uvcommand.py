@@ -46,6 +46,8 @@ class UvCommand:
         self._given = dict(environ)
         self.offline = offline
         self._binary = binary
+        self.passed_on: tuple[int, ...] = ()
+        """Open files that uv inherits, unless it builds: a compiler may leave a server behind."""
 
     @property
     def python(self) -> str:
@@ -77,7 +79,8 @@ class UvCommand:
         if config is not None:
             environ |= {"XDG_CONFIG_HOME": str(config), "XDG_CONFIG_DIRS": str(config)}
         try:
-            return run_to_end(words, cwd=self._project, environ=environ)
+            kept = () if arguments[0] == "build" else self.passed_on
+            return run_to_end(words, cwd=self._project, environ=environ, passed_on=kept)
         except OSError as error:
             raise WorldError(
                 f"`{words[0]}` could not be started: {error.strerror}", hint="pip install -U uv"

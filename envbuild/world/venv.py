@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 from enum import Enum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from envbuild.core.pyvenv import parse_pyvenv
 from envbuild.errors import InputError, WorldError
 from envbuild.model.installed import EnvironmentKind
 from envbuild.world.environment import read_environment
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from envbuild.world.venvlock import LOCK, LOCK_OF_UV
 
 BASE_PTH = "_envbuild_base.pth"
 """Leads to the packages of a base that is an environment."""
 
-_OF_UV = frozenset(
-    {"bin", "lib", "lib64", "include", "share", "pyvenv.cfg", "CACHEDIR.TAG", ".gitignore", ".lock"}
-)
+_CONFIG = "pyvenv.cfg"
+_PARTS = ("bin", "lib", "lib64", "include", "share", _CONFIG, "CACHEDIR.TAG", ".gitignore")
+_LOCKS = frozenset({LOCK, LOCK_OF_UV})
+_OURS = frozenset({*_PARTS, *_LOCKS, ".envbuild-unfinished"})
 
 
 class VenvState(Enum):
@@ -37,26 +37,41 @@ def venv_state(folder: Path, python: str, *, sees_base: bool = False) -> VenvSta
 
     Raises InputError where it holds anything but an environment.
     """
+    names = refuse_stranger(folder)
+    if names <= _LOCKS:
+        return VenvState.ABSENT
+    # Without its configuration the making was broken off.
+    fits = _CONFIG in names and _fits(folder, python, sees_base=sees_base)
+    return VenvState.FITTING if fits else VenvState.UNFIT
+
+
+def refuse_stranger(folder: Path) -> set[str]:
+    """Return the names in a folder; raise InputError where it holds anything but an environment."""
     try:
         names = {entry.name for entry in os.scandir(folder)}
     except FileNotFoundError:
-        return VenvState.ABSENT
+        return set()
     except OSError as error:
         raise InputError(
             f"`{folder}` cannot be read as a folder: {error.strerror}",
             hint="`--venv DIR` names the environment",
         ) from None
-    if not names:
-        return VenvState.ABSENT
-    if "pyvenv.cfg" not in names:
-        if names <= _OF_UV:  # its making was broken off
-            return VenvState.UNFIT
-        raise InputError(
-            f"`{folder}` is no virtual environment and not empty, wanted one or nothing there",
-            hint="`--venv DIR` names the environment",
-        )
-    fits = _fits(folder, python, sees_base=sees_base)
-    return VenvState.FITTING if fits else VenvState.UNFIT
+    if _CONFIG in names or names <= _OURS:
+        return names
+    raise InputError(
+        f"`{folder}` is no virtual environment and not empty, wanted one or nothing there",
+        hint="`--venv DIR` names the environment",
+    )
+
+
+def clear(folder: Path) -> None:
+    """Empty an environment but for its locks, its configuration last: it says what the rest is."""
+    entries = [entry for entry in os.scandir(folder) if entry.name not in _LOCKS]
+    for entry in sorted(entries, key=lambda one: one.name == _CONFIG):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            Path(entry.path).unlink()
 
 
 def _fits(folder: Path, python: str, *, sees_base: bool) -> bool:

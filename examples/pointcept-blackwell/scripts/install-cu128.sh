@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb)
-# identity: 8512ff182f0a58a7291797777006dfdf2f0feff17c5163b8913d4e25adc4a104
+# identity: d2e079bd575643c3e23860337c89443835bc42c0c426eccad6d85573a9ba08ee
 # options:
 #
 # exit codes:
@@ -23,6 +23,7 @@
 # 22  git was not found, and a source is a commit
 # 23  a source is not what the lock says: no such commit, or other bytes
 # 24  the base has another torch than the one that was locked
+# 25  another run is at work in the environment, and does not end
 # 129, 130, 143  interrupted; run it again
 
 set -eu
@@ -34,7 +35,7 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb
-SCRIPT_ID=8512ff182f0a58a7291797777006dfdf2f0feff17c5163b8913d4e25adc4a104
+SCRIPT_ID=d2e079bd575643c3e23860337c89443835bc42c0c426eccad6d85573a9ba08ee
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.0
@@ -64,6 +65,7 @@ EXIT_CODES='exit codes:
   22  git was not found, and a source is a commit
   23  a source is not what the lock says: no such commit, or other bytes
   24  the base has another torch than the one that was locked
+  25  another run is at work in the environment, and does not end
   129, 130, 143  interrupted; run it again'
 CUDA=12.8
 OLDEST_NVCC=12.8
@@ -123,8 +125,9 @@ Installs target $TARGET exactly as $LOCK holds it. Nothing is asked.
 
 environment: UV_FIND_LINKS (folders with wheels, preferred to the network), ENVBUILD_MIRRORS
 ("https://files.pythonhosted.org=https://mirror.example/pypi ..."), UV_CACHE_DIR, UV_OFFLINE,
-ENVBUILD_CACHE_DIR (built wheels), ENVBUILD_ALLOW_UNHASHED=1, MAX_JOBS, NVCC_THREADS, CUDA_HOME,
-CC, CXX, ENVBUILD_BASE_PYTHON (where the lock is around a base), HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
+ENVBUILD_CACHE_DIR (built wheels), ENVBUILD_ALLOW_UNHASHED=1, ENVBUILD_LOCK_TIMEOUT (seconds to wait
+for another run), MAX_JOBS, NVCC_THREADS, CUDA_HOME, CC, CXX, ENVBUILD_BASE_PYTHON (where the lock is
+around a base), HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
 USAGE
     printf '\n%s\n' "$EXIT_CODES"
 }
@@ -376,16 +379,43 @@ if sys.prefix != sys.base_prefix:
     if [ -s "$work/base.pth" ]; then cp -- "$work/base.pth" "$site/_envbuild_base.pth"; fi
 }
 
+# hold: keep other runs away, until the descriptor 9 is closed by everything that inherited it. A
+# uv that outlives this script keeps it, so that the next run waits for its end.
+hold() {
+    if [ -w "$venv/.envbuild-lock" ]; then
+        exec 9<>"$venv/.envbuild-lock"
+    elif [ -r "$venv/.envbuild-lock" ]; then
+        exec 9<"$venv/.envbuild-lock"
+    else
+        return 0
+    fi
+    case ${ENVBUILD_LOCK_TIMEOUT:=300} in
+        *[!0-9]*) fail 2 "ENVBUILD_LOCK_TIMEOUT is \`$ENVBUILD_LOCK_TIMEOUT\`, wanted seconds" ;;
+    esac
+    program machine hold 9 "$ENVBUILD_LOCK_TIMEOUT" "$venv" ||
+        fail 25 "another run, or a uv that one left behind, is at work in \`$venv\`" \
+            "wait until it has ended; \`fuser -v $venv/.envbuild-lock\` names it"
+}
+
+let_go() { exec 9>&-; }
+
+hold_environment() {
+    if [ -e "$venv" ] && [ ! -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ]; then
+        case $(ls -A -- "$venv" 2>"$work/log") in
+            '' | .envbuild-lock) ;;
+            *) fail 2 "\`$venv\` is there and no environment" "--venv DIR names another" ;;
+        esac
+    fi
+    mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
+    (: >>"$venv/.envbuild-lock") || fail 13 "\`$venv\` cannot be written to"
+    hold
+}
+
 make_environment() {
     if is_environment; then return; fi
-    if [ -e "$venv" ] && [ ! -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ] &&
-        [ -n "$(ls -A -- "$venv" 2>"$work/log")" ]; then
-        fail 2 "\`$venv\` is there and no environment" "--venv DIR names another"
-    fi
     if [ -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ]; then
         say "\`$venv\` has another Python, or does not see the base, and is made anew"
     fi
-    mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
     : >"$venv/.envbuild-unfinished" || fail 13 "\`$venv\` cannot be written to"
     for part in bin lib lib64 include share pyvenv.cfg; do rm -rf -- "${venv:?}/$part"; done
     # shellcheck disable=SC2046
@@ -463,13 +493,16 @@ main() {
         say "\`$venv\` is what $LOCK says"
         return
     fi
+    hold
     if is_done; then
         say "nothing to do: \`$venv\` is what $LOCK says"
         return
     fi
+    let_go
     check_network
     check_disk
     prepare_builds
+    hold_environment
     steps
     stamp_text >"$work/stamp"
     cp -- "$work/stamp" "$venv/.envbuild-stamp.new"
@@ -710,7 +743,7 @@ compile() {
     # shellcheck disable=SC2046
     PATH=$venv/bin:${CUDA_HOME:+$CUDA_HOME/bin:}$PATH run_uv build --no-config --wheel \
         --no-build-isolation --python "$venv/bin/python" $(offline_option) \
-        --out-dir "$partial" -- "$work/src/$1" >"$work/log" 2>&1 || {
+        --out-dir "$partial" -- "$work/src/$1" >"$work/log" 2>&1 9>&- || {
         cat "$work/log" >&2
         rm -rf -- "$partial"
         fail 18 "$1 could not be compiled" \
@@ -1229,12 +1262,13 @@ END_OF_FILE
 """What this machine has: free disk, a way to the hosts, and files of a lock.
 
 Run by the install script: ``machine.py sha256 FILE``, ``free FOLDER``, ``probe URL ...``,
-``local LOCK GOAL FOLDERS MIRRORS``, ``sdist INDEX NAME VERSION``,
-``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
+``hold DESCRIPTOR SECONDS FOLDER``, ``local LOCK GOAL FOLDERS MIRRORS``,
+``sdist INDEX NAME VERSION``, ``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -1242,6 +1276,7 @@ import re
 import shutil
 import ssl
 import sys
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -1265,6 +1300,31 @@ def free(folder: str) -> int:
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder) or "."
     return shutil.disk_usage(folder).free
+
+
+def hold(handle: str, seconds: str, folder: str) -> None:
+    """Lock an open file of the shell, which keeps the lock; wait for whoever has it."""
+    descriptor = int(handle)
+    if locked(descriptor):
+        return
+    sys.stderr.write(f"envbuild: wait for another run in `{folder}`, or for a uv it left behind\n")
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        time.sleep(0.05)
+        if locked(descriptor):
+            return
+    sys.exit(1)
+
+
+def locked(descriptor: int) -> bool:
+    """Return whether the lock is had, or cannot be: there are file systems without locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def reached(url: str) -> str:
@@ -1379,8 +1439,8 @@ def answer(verb: str, words: list[str]) -> str:
         return "\n".join(probe(words))
     if verb == "sdist":
         return "\n".join(sdist(*words))
-    if verb == "download":
-        download(*words)
+    if verb in ("download", "hold"):
+        download(*words) if verb == "download" else hold(*words)
         return ""
     lock, goal, folders, mirrors = words
     text, left = relocated(Path(lock).read_text("utf-8"), folders, mirrors)

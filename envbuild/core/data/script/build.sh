@@ -228,7 +228,7 @@ compile() {
     # shellcheck disable=SC2046
     PATH=$venv/bin:${CUDA_HOME:+$CUDA_HOME/bin:}$PATH run_uv build --no-config --wheel \
         --no-build-isolation --python "$venv/bin/python" $(offline_option) \
-        --out-dir "$partial" -- "$work/src/$1" >"$work/log" 2>&1 || {
+        --out-dir "$partial" -- "$work/src/$1" >"$work/log" 2>&1 9>&- || {
         cat "$work/log" >&2
         rm -rf -- "$partial"
         fail 18 "$1 could not be compiled" \

@@ -51,8 +51,9 @@ Installs target $TARGET exactly as $LOCK holds it. Nothing is asked.
 
 environment: UV_FIND_LINKS (folders with wheels, preferred to the network), ENVBUILD_MIRRORS
 ("https://files.pythonhosted.org=https://mirror.example/pypi ..."), UV_CACHE_DIR, UV_OFFLINE,
-ENVBUILD_CACHE_DIR (built wheels), ENVBUILD_ALLOW_UNHASHED=1, MAX_JOBS, NVCC_THREADS, CUDA_HOME,
-CC, CXX, ENVBUILD_BASE_PYTHON (where the lock is around a base), HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
+ENVBUILD_CACHE_DIR (built wheels), ENVBUILD_ALLOW_UNHASHED=1, ENVBUILD_LOCK_TIMEOUT (seconds to wait
+for another run), MAX_JOBS, NVCC_THREADS, CUDA_HOME, CC, CXX, ENVBUILD_BASE_PYTHON (where the lock is
+around a base), HTTPS_PROXY, SSL_CERT_FILE, TMPDIR
 USAGE
     printf '\n%s\n' "$EXIT_CODES"
 }
@@ -304,16 +305,43 @@ if sys.prefix != sys.base_prefix:
     if [ -s "$work/base.pth" ]; then cp -- "$work/base.pth" "$site/_envbuild_base.pth"; fi
 }
 
+# hold: keep other runs away, until the descriptor 9 is closed by everything that inherited it. A
+# uv that outlives this script keeps it, so that the next run waits for its end.
+hold() {
+    if [ -w "$venv/.envbuild-lock" ]; then
+        exec 9<>"$venv/.envbuild-lock"
+    elif [ -r "$venv/.envbuild-lock" ]; then
+        exec 9<"$venv/.envbuild-lock"
+    else
+        return 0
+    fi
+    case ${ENVBUILD_LOCK_TIMEOUT:=300} in
+        *[!0-9]*) fail 2 "ENVBUILD_LOCK_TIMEOUT is \`$ENVBUILD_LOCK_TIMEOUT\`, wanted seconds" ;;
+    esac
+    program machine hold 9 "$ENVBUILD_LOCK_TIMEOUT" "$venv" ||
+        fail 25 "another run, or a uv that one left behind, is at work in \`$venv\`" \
+            "wait until it has ended; \`fuser -v $venv/.envbuild-lock\` names it"
+}
+
+let_go() { exec 9>&-; }
+
+hold_environment() {
+    if [ -e "$venv" ] && [ ! -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ]; then
+        case $(ls -A -- "$venv" 2>"$work/log") in
+            '' | .envbuild-lock) ;;
+            *) fail 2 "\`$venv\` is there and no environment" "--venv DIR names another" ;;
+        esac
+    fi
+    mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
+    (: >>"$venv/.envbuild-lock") || fail 13 "\`$venv\` cannot be written to"
+    hold
+}
+
 make_environment() {
     if is_environment; then return; fi
-    if [ -e "$venv" ] && [ ! -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ] &&
-        [ -n "$(ls -A -- "$venv" 2>"$work/log")" ]; then
-        fail 2 "\`$venv\` is there and no environment" "--venv DIR names another"
-    fi
     if [ -f "$venv/pyvenv.cfg" ] && [ ! -f "$venv/.envbuild-unfinished" ]; then
         say "\`$venv\` has another Python, or does not see the base, and is made anew"
     fi
-    mkdir -p -- "$venv" || fail 13 "\`$venv\` cannot be made" "--venv DIR names another"
     : >"$venv/.envbuild-unfinished" || fail 13 "\`$venv\` cannot be written to"
     for part in bin lib lib64 include share pyvenv.cfg; do rm -rf -- "${venv:?}/$part"; done
     # shellcheck disable=SC2046
@@ -391,13 +419,16 @@ main() {
         say "\`$venv\` is what $LOCK says"
         return
     fi
+    hold
     if is_done; then
         say "nothing to do: \`$venv\` is what $LOCK says"
         return
     fi
+    let_go
     check_network
     check_disk
     prepare_builds
+    hold_environment
     steps
     stamp_text >"$work/stamp"
     cp -- "$work/stamp" "$venv/.envbuild-stamp.new"

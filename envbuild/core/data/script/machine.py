@@ -1,12 +1,13 @@
 """What this machine has: free disk, a way to the hosts, and files of a lock.
 
 Run by the install script: ``machine.py sha256 FILE``, ``free FOLDER``, ``probe URL ...``,
-``local LOCK GOAL FOLDERS MIRRORS``, ``sdist INDEX NAME VERSION``,
-``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
+``hold DESCRIPTOR SECONDS FOLDER``, ``local LOCK GOAL FOLDERS MIRRORS``,
+``sdist INDEX NAME VERSION``, ``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ import re
 import shutil
 import ssl
 import sys
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +39,31 @@ def free(folder: str) -> int:
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder) or "."
     return shutil.disk_usage(folder).free
+
+
+def hold(handle: str, seconds: str, folder: str) -> None:
+    """Lock an open file of the shell, which keeps the lock; wait for whoever has it."""
+    descriptor = int(handle)
+    if locked(descriptor):
+        return
+    sys.stderr.write(f"envbuild: wait for another run in `{folder}`, or for a uv it left behind\n")
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        time.sleep(0.05)
+        if locked(descriptor):
+            return
+    sys.exit(1)
+
+
+def locked(descriptor: int) -> bool:
+    """Return whether the lock is had, or cannot be: there are file systems without locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def reached(url: str) -> str:
@@ -151,8 +178,8 @@ def answer(verb: str, words: list[str]) -> str:
         return "\n".join(probe(words))
     if verb == "sdist":
         return "\n".join(sdist(*words))
-    if verb == "download":
-        download(*words)
+    if verb in ("download", "hold"):
+        download(*words) if verb == "download" else hold(*words)
         return ""
     lock, goal, folders, mirrors = words
     text, left = relocated(Path(lock).read_text("utf-8"), folders, mirrors)
