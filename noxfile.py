@@ -73,8 +73,9 @@ def online(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def thorough(session: nox.Session) -> None:
-    """Run the property tests with many more examples, at random."""
+    """Run the property tests with many more examples, at random, and what repeats for long."""
     run_pytest(session, "-m", "hypothesis", "--hypothesis-profile", "thorough")
+    run_pytest(session, "-m", "slow")
 
 
 @nox.session(python="3.11", default=False)

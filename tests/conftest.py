@@ -36,13 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what reaches the network, unless ``--online`` asks for it."""
-    if config.getoption("--online"):
-        return
-    skip = pytest.mark.skip(reason="reaches the network: run with --online")
+    """Skip what reaches the network and what repeats for long, unless it is asked for."""
+    is_online = config.getoption("--online")
+    is_slow = "slow" in config.getoption("markexpr")
     for item in items:
         if item.get_closest_marker("online"):
-            item.add_marker(skip)
+            if not is_online:
+                item.add_marker(pytest.mark.skip(reason="reaches the network: run with --online"))
+        elif item.get_closest_marker("slow") and not is_slow:
+            item.add_marker(pytest.mark.skip(reason="repeats for minutes: run with -m slow"))
 
 
 @pytest.fixture(scope="session")

@@ -442,14 +442,7 @@ def test_a_hundred_distributions(tmp_path: Path) -> None:
     assert env.ownership().missing == ()
 
 
-@pytest.fixture(name="asked")
-def only_when_slow_tests_are_asked_for(request: pytest.FixtureRequest) -> None:
-    if "slow" not in request.config.getoption("markexpr"):
-        pytest.skip("slow: run with `-m slow`")
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("asked")
 def test_a_thousand_distributions_take_less_than_three_seconds(tmp_path: Path) -> None:
     env = many(tmp_path, count=1000)
     begin = time.perf_counter()
@@ -459,7 +452,6 @@ def test_a_thousand_distributions_take_less_than_three_seconds(tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("asked")
 def test_a_million_entries(tmp_path: Path) -> None:
     env = EnvMaker(tmp_path).venv()
     line = "evil/file{}.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n"
