@@ -20,7 +20,8 @@ from packaging.pylock import Pylock
 from timing import Timing, alternate, print_table, run_timed
 
 from envbuild.catalog.reader import Catalog
-from envbuild.commands.lock import LockOptions, lock
+from envbuild.commands.lock import lock
+from envbuild.commands.lockrun import LockOptions
 from envbuild.core.scratch import ROOT
 from envbuild.render.progress import Silent
 from envbuild.world.basereader import DiskBases

@@ -21,7 +21,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from envbuild.catalog.reader import Catalog
-from envbuild.commands.lock import LockOptions, lock
+from envbuild.commands.lock import lock
+from envbuild.commands.lockrun import LockOptions
 from envbuild.core.indexpages import flash_attn_page, pyg_page, pypi_page, pytorch_page
 from envbuild.core.wheeltags import fits
 from envbuild.model.project import IndexUrls

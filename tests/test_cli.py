@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from envbuild.cli.main import LockCommand
-    from envbuild.commands.lock import LockOptions
+    from envbuild.commands.lockrun import LockOptions
     from envbuild.errors import EnvbuildError
     from envbuild.ports import Reporter
 

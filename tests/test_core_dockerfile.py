@@ -59,7 +59,7 @@ def test_the_toolkit_is_the_first_that_knows_the_gpus() -> None:
 
 def test_the_uv_of_an_image_is_pinned_and_no_older_than_its_script_takes() -> None:
     found = re.search(
-        r"^ARG UV_IMAGE=ghcr.io/astral-sh/uv:(\S+)$", render_dockerfile(source()), re.M
+        r"^ARG UV_IMAGE=ghcr.io/astral-sh/uv:(\S+)$", render_dockerfile(source()), re.MULTILINE
     )
     assert found is not None
     assert Version(found[1]) >= Version(OLDEST_UV)

@@ -14,7 +14,8 @@ from index import HTML_FOR_JSON, Fault, LocalIndex, local_wheel, redirect
 from lockrun import QUICK, assert_clear, run_lock, snapshot, temporary
 from lockworld import World, populate, pyproject
 
-from envbuild.commands.lock import LockOptions, lock
+from envbuild.commands.lock import lock
+from envbuild.commands.lockrun import LockOptions
 from envbuild.errors import WorldError
 from envbuild.render.progress import Silent
 from envbuild.world.basereader import DiskBases

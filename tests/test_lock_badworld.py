@@ -12,7 +12,8 @@ import pytest
 from lockrun import assert_clear, end_of, environ_of, run_lock, snapshot, temporary
 from lockworld import pyproject
 
-from envbuild.commands.lock import LockOptions, lock
+from envbuild.commands.lock import lock
+from envbuild.commands.lockrun import LockOptions
 from envbuild.errors import WorldError
 from envbuild.render.progress import Silent
 from envbuild.world.basereader import DiskBases

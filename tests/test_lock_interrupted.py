@@ -26,7 +26,8 @@ from lockrun import (
 )
 from lockworld import World, populate, pyproject
 
-from envbuild.commands.lock import LockOptions, lock
+from envbuild.commands.lock import lock
+from envbuild.commands.lockrun import LockOptions
 from envbuild.errors import WorldError
 from envbuild.render.progress import Silent
 from envbuild.world.basereader import DiskBases

@@ -15,7 +15,7 @@ from envbuild.render.nextstep import Invocation
 if TYPE_CHECKING:
     import argparse
 
-    from envbuild.commands.lock import LockOptions
+    from envbuild.commands.lockrun import LockOptions
 
 _NAME = re.compile(r"[A-Z0-9]([A-Z0-9._-]*[A-Z0-9])?", re.IGNORECASE)
 _MANIFEST = "pyproject.toml"
@@ -27,7 +27,7 @@ def lock_options(arguments: argparse.Namespace) -> LockOptions:
     upgrades = tuple(_upgrade(name, arguments.path) for name in arguments.upgrade)
     directory = project_directory(arguments.path)
     # Only now: what is wrong with the arguments is said at once.
-    from envbuild.commands.lock import LockOptions  # noqa: PLC0415
+    from envbuild.commands.lockrun import LockOptions  # noqa: PLC0415
 
     return LockOptions(
         directory=directory,

@@ -21,7 +21,7 @@ from envbuild.world.uv import UvResolver
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from envbuild.commands.lock import LockOptions
+    from envbuild.commands.lockrun import LockOptions
     from envbuild.model.report import LockReport
     from envbuild.model.resolution import (
         Resolution,

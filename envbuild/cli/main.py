@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from envbuild.cli.doctorcommand import DoctorWorld
-    from envbuild.commands.lock import LockOptions
+    from envbuild.commands.lockrun import LockOptions
     from envbuild.model.report import LockReport
     from envbuild.ports import Reporter
     from envbuild.render.answer import Manner

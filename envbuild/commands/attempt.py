@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
-    from envbuild.commands.locktarget import TargetLocker
+    from envbuild.commands.lockrun import Shared
     from envbuild.commands.request import Preferences
     from envbuild.core.scratch import ScratchIndex
     from envbuild.model.finding import Finding
@@ -66,7 +66,7 @@ class LockedTarget:
 class Attempt:
     """One stack, tried on one target."""
 
-    locker: TargetLocker
+    shared: Shared
     target: Target
     stack: Stack
     preferences: Preferences
@@ -95,7 +95,7 @@ class Attempt:
         if unforeseen:
             return unforeseen
         lock = self._target_lock(packages)
-        findings = verify(self.stack, lock, self.target, self.locker.facts, coupled=COUPLED)
+        findings = verify(self.stack, lock, self.target, self.shared.facts, coupled=COUPLED)
         wrong = [finding for finding in findings if finding.severity is Severity.ERROR]
         if wrong:
             reason = "; ".join(f"{finding.message} ({finding.code})" for finding in wrong)
@@ -103,18 +103,18 @@ class Attempt:
         lock = without_frozen(lock, resolution)
         findings += tuple(compiled_instead(resolution.pylock, lock, self.target))
         findings += tuple(withdrawn(resolution))
-        lock = hashed(lock, self.locker, self.preferences, requires)
+        lock = hashed(lock, self.shared, self.preferences, requires)
         return self._finished(lock, findings, resolution, index, requires)
 
     @property
     def _frozen(self) -> Frozen | None:
-        return self.locker.bases.get(self.target.name)
+        return self.shared.bases.get(self.target.name)
 
     def _requirements(self) -> dict[WheelFile, tuple[str, ...]] | Refusal:
         requires: dict[WheelFile, tuple[str, ...]] = {}
         for pin in self.stack.pins:
             if isinstance(pin, IndexPin):
-                needs = self.locker.source.requires_dist(pin.wheel)
+                needs = self.shared.source.requires_dist(pin.wheel)
                 if needs is None:
                     host = urlsplit(pin.wheel.url).hostname
                     return Refusal(
@@ -128,7 +128,7 @@ class Attempt:
     @property
     def _released(self) -> Stack:
         """The stack as uv is to judge it."""
-        return as_released(self.stack, wanted_for(self.locker.project, self.target))
+        return as_released(self.stack, wanted_for(self.shared.project, self.target))
 
     def _asked(self, requires: Requires) -> Requires:
         """Return what uv is shown in the place of the stack's wheels, in the same order."""
@@ -137,18 +137,18 @@ class Attempt:
 
     def _resolve(self, index: ScratchIndex, requires: Requires) -> Resolution | Unsatisfiable:
         """Ask uv; first without the network where that may confirm what is locked already."""
-        locker = self.locker
+        shared = self.shared
         request = request_for(
-            locker.project, self._released, self.preferences, index=index, requires=requires
+            shared.project, self._released, self.preferences, index=index, requires=requires
         )
-        if locker.offline or (self.preferences.keeps_all and self.preferences.before):
-            locker.reporter.phase(f"{self.target.name}: confirm with uv")
+        if shared.offline or (self.preferences.keeps_all and self.preferences.before):
+            shared.reporter.phase(f"{self.target.name}: confirm with uv")
             answer = self._ask(replace(request, offline=True), index)
-            if locker.offline:
+            if shared.offline:
                 return _offline_answer(answer)
             if isinstance(answer, Resolution) and self._confirms(answer):
                 return answer
-        locker.reporter.phase(f"{self.target.name}: resolve with uv")
+        shared.reporter.phase(f"{self.target.name}: resolve with uv")
         answer = self._ask(request, index)
         if isinstance(answer, Unavailable):
             raise WorldError(answer.reason)
@@ -157,7 +157,7 @@ class Attempt:
     def _ask(
         self, request: ResolveRequest, index: ScratchIndex
     ) -> Resolution | Unsatisfiable | Unavailable:
-        answer = self.locker.resolver.resolve(request)
+        answer = self.shared.resolver.resolve(request)
         if isinstance(answer, Resolution):
             return replace(answer, pylock=with_real_pages(answer.pylock, index))
         return answer
@@ -210,7 +210,7 @@ class Attempt:
         index: ScratchIndex,
         requires: Requires,
     ) -> LockedTarget:
-        locker = self.locker
+        shared = self.shared
         return LockedTarget(
             target=self.target,
             report=TargetReport(
@@ -220,10 +220,10 @@ class Attempt:
                 findings=findings,
                 notes=(*self.stack.notes, *_absent(lock)),
                 extras=self.target.extras,
-                groups=tuple(sorted({*self.target.groups} - {*default_groups(locker.project)})),
+                groups=tuple(sorted({*self.target.groups} - {*default_groups(shared.project)})),
             ),
             uv_lock=self._uv_lock(resolution, index, requires, lock),
-            default_index=without_credentials(locker.project.indexes.pypi or PYPI_URL),
+            default_index=without_credentials(shared.project.indexes.pypi or PYPI_URL),
         )
 
     def _uv_lock(
@@ -241,7 +241,7 @@ class Attempt:
             text,
             index=index,
             wheels=requires,
-            requires_python=self.locker.project.requires_python or "",
+            requires_python=self.shared.project.requires_python or "",
             target=self.target,
         )
 
@@ -250,7 +250,7 @@ class Attempt:
         for wheel in requires:
             stand_in = stand_in_sha256(without_credentials(wheel.url))
             if wheel.sha256 is None and stand_in in text:
-                text = text.replace(stand_in, self.locker.source.sha256(wheel) or stand_in)
+                text = text.replace(stand_in, self.shared.source.sha256(wheel) or stand_in)
         return text
 
 

@@ -11,7 +11,7 @@ from envbuild.errors import InputError, WorldError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from envbuild.commands.lock import LockOptions
+    from envbuild.commands.lockrun import LockOptions
     from envbuild.model.frozen import Frozen
     from envbuild.model.target import Target
     from envbuild.ports import BaseReader, Files, Reporter

@@ -13,7 +13,7 @@ from envbuild.errors import WorldError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from envbuild.commands.locktarget import TargetLocker
+    from envbuild.commands.lockrun import Shared
     from envbuild.commands.request import Preferences
     from envbuild.model.lock import Pinned, TargetLock
     from envbuild.model.stack import SourceBuild
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def hashed(
     lock: TargetLock,
-    locker: TargetLocker,
+    shared: Shared,
     preferences: Preferences,
     wheels: Mapping[WheelFile, tuple[str, ...]],
 ) -> TargetLock:
@@ -34,27 +34,27 @@ def hashed(
     lock = replace(
         lock,
         packages=tuple(
-            package if package.hashed else _with_hash(package, locker, preferences, known)
+            package if package.hashed else _with_hash(package, shared, preferences, known)
             for package in lock.packages
         ),
         builds=tuple(
             build if build.hashed else _as_before(build, preferences) for build in lock.builds
         ),
     )
-    if lock.incomplete and not locker.allow_unhashed:
-        raise _incomplete(lock, locker)
+    if lock.incomplete and not shared.allow_unhashed:
+        raise _incomplete(lock, shared)
     return lock
 
 
 def _with_hash(
     package: Pinned,
-    locker: TargetLocker,
+    shared: Shared,
     preferences: Preferences,
     wheels: Mapping[str, WheelFile],
 ) -> Pinned:
     artifact = package.artifacts[0]
     wheel = wheels.get(artifact.url)
-    digest = None if wheel is None else locker.source.sha256(wheel)
+    digest = None if wheel is None else shared.source.sha256(wheel)
     digest = digest or preferences.sha256(artifact.url)
     return replace(package, artifacts=(replace(artifact, sha256=digest),))
 
@@ -67,18 +67,18 @@ def _as_before(build: SourceBuild, preferences: Preferences) -> SourceBuild:
     return build
 
 
-def _incomplete(lock: TargetLock, locker: TargetLocker) -> WorldError:
+def _incomplete(lock: TargetLock, shared: Shared) -> WorldError:
     names = ", ".join(f"{name}=={version}" for name, version in lock.incomplete)
     return WorldError(
-        f"no sha256 is known for {names}, and {', '.join(sorted({*_hosts(lock, locker)}))} is "
+        f"no sha256 is known for {names}, and {', '.join(sorted({*_hosts(lock, shared)}))} is "
         "not reached to compute it",
         hint="lock where that host is reached, name a mirror in [tool.envbuild.indexes], or "
         "write an incomplete lock with `--allow-unhashed`",
     )
 
 
-def _hosts(lock: TargetLock, locker: TargetLocker) -> Iterator[str]:
+def _hosts(lock: TargetLock, shared: Shared) -> Iterator[str]:
     for package in lock.unhashed:
         yield from (urlsplit(artifact.url).hostname or "" for artifact in package.artifacts)
     if not all(build.hashed for build in lock.builds):
-        yield urlsplit(pypi_page(locker.project.indexes).url).hostname or ""
+        yield urlsplit(pypi_page(shared.project.indexes).url).hostname or ""

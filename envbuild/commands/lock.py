@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from envbuild.commands.frozen import frozen_bases
 from envbuild.commands.lockfiles import PYPROJECT, changes_of, texts_of
+from envbuild.commands.lockrun import Shared
 from envbuild.commands.locktarget import TargetLocker
 from envbuild.commands.projectreading import parsed_project
 from envbuild.commands.workspace import refuse_member
@@ -19,44 +19,12 @@ from envbuild.providers.registry import COUPLED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from envbuild.commands.attempt import LockedTarget
+    from envbuild.commands.lockrun import LockOptions
     from envbuild.model.project import Project
     from envbuild.model.target import Target
     from envbuild.ports import BaseReader, Facts, Files, Reporter, Resolver, WheelSource
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LockOptions:
-    """What the user asked of `envbuild lock`.
-
-    ``directory`` holds pyproject.toml. ``targets`` empty means all of them. ``upgrade`` drops
-    every version locked before, ``upgrade_packages`` those of the packages named. ``base_python``
-    and ``base_root`` say where the base of the targets can be read.
-    """
-
-    directory: Path
-    targets: tuple[str, ...] = ()
-    check: bool = False
-    dry_run: bool = False
-    upgrade: bool = False
-    upgrade_packages: tuple[str, ...] = ()
-    offline: bool = False
-    allow_unhashed: bool = False
-    base_python: str | None = None
-    base_root: str | None = None
-    environ: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def writes(self) -> bool:
-        """Whether files may be written."""
-        return not (self.check or self.dry_run)
-
-    @property
-    def names_base(self) -> bool:
-        """Whether the base of the targets is to be read anew."""
-        return self.base_python is not None or self.base_root is not None
 
 
 def lock(
@@ -80,7 +48,7 @@ def lock(
     targets = _selected(project, options.targets)
     if options.writes:
         files.check_writable()
-    locker = TargetLocker(
+    shared = Shared(
         project=project,
         upgrade=options.upgrade,
         upgrade_packages=frozenset(map(canonicalize_name, options.upgrade_packages)),
@@ -93,6 +61,7 @@ def lock(
         reporter=reporter,
         bases=frozen_bases(targets, options, files=files, bases=bases, reporter=reporter),
     )
+    locker = TargetLocker(shared=shared)
     locked = [locker.lock(target) for target in targets]
     return _concluded(options, project, locked, facts=facts, files=files, source=source)
 

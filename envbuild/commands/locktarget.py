@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
@@ -23,38 +23,21 @@ from envbuild.providers.impossible import impossible
 from envbuild.providers.solve import solve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from packaging.requirements import Requirement
 
     from envbuild.commands.attempt import LockedTarget
-    from envbuild.model.frozen import Frozen
+    from envbuild.commands.lockrun import Shared
     from envbuild.model.project import Project
     from envbuild.model.stack import Stack
     from envbuild.model.target import Target
-    from envbuild.ports import Facts, Files, Reporter, Resolver, WheelSource
     from envbuild.providers.solve import Solutions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TargetLocker:
-    """What every target of one run shares.
+    """Locks the targets of one run."""
 
-    ``upgrade`` drops every version locked before, ``upgrade_packages`` those of the packages
-    named. ``bases`` is what the base of each target holds that has one.
-    """
-
-    project: Project
-    upgrade: bool
-    upgrade_packages: frozenset[str]
-    offline: bool
-    allow_unhashed: bool
-    source: WheelSource
-    facts: Facts
-    resolver: Resolver
-    files: Files
-    reporter: Reporter
-    bases: Mapping[str, Frozen] = field(default_factory=dict)
+    shared: Shared
 
     def lock(self, target: Target) -> LockedTarget:
         """Lock a target, on the stack locked before where that still fits.
@@ -62,7 +45,7 @@ class TargetLocker:
         Raises InputError for what cannot be pinned, RefusedError when no stack fits, WorldError
         when uv, an index or a hash fails.
         """
-        refuse_checkouts(self.project, target)
+        refuse_checkouts(self.shared.project, target)
         preferences = self._preferences(target)
         for kept in preferences.stacks():
             locked = self._lock_kept(target, preferences, kept)
@@ -94,16 +77,16 @@ class TargetLocker:
         return locked
 
     def _say_vanished(self, preferences: Preferences, reason: str = "") -> None:
-        if self.offline or not preferences.keeps_all:
+        if self.shared.offline or not preferences.keeps_all:
             return
         for sentence in vanished(
             preferences.before,
-            self.project.indexes,
-            source=self.source,
-            facts=self.facts,
+            self.shared.project.indexes,
+            source=self.shared.source,
+            facts=self.shared.facts,
             reason=reason,
         ):
-            self.reporter.note(sentence)
+            self.shared.reporter.note(sentence)
 
     def _lock_with(
         self, target: Target, preferences: Preferences, kept: tuple[Requirement, ...]
@@ -127,12 +110,14 @@ class TargetLocker:
         """Return the locked target, coupled packages that only uv's answer showed, or None."""
         solutions = self._solutions(target, found)
         for number, stack in enumerate(solutions, 1):
-            self.reporter.candidate(f"{target.name}: {stack.candidate.label}", number)
-            attempt = Attempt(locker=self, target=target, stack=stack, preferences=preferences)
+            self.shared.reporter.candidate(f"{target.name}: {stack.candidate.label}", number)
+            attempt = Attempt(
+                shared=self.shared, target=target, stack=stack, preferences=preferences
+            )
             answer = attempt.run()
             if isinstance(answer, Unsatisfiable):
                 if not keeps:
-                    _stop_unless_stack_matters(stack, answer, target, self)
+                    _stop_unless_stack_matters(stack, answer, target, self.shared)
                 solutions.reject(stack, f"uv finds no set with it: {answer.reason}")
             elif isinstance(answer, Refusal):
                 solutions.reject(stack, answer.reason, same_public=False)
@@ -147,46 +132,47 @@ class TargetLocker:
 
     def _solutions(self, target: Target, found: tuple[Requirement, ...]) -> Solutions:
         return solve(
-            self.project,
+            self.shared.project,
             target,
-            source=self.source,
-            facts=self.facts,
+            source=self.shared.source,
+            facts=self.shared.facts,
             extra_wanted=found,
-            frozen=self.bases.get(target.name),
+            frozen=self.shared.bases.get(target.name),
         )
 
     def _preferences(self, target: Target) -> Preferences:
         return Preferences(
             target=target,
             own=self.is_default(target),
-            before=lock_on_disk(self.files, target),
-            files=self.files,
-            reporter=self.reporter,
-            upgrade=self.upgrade,
-            upgrade_packages=self.upgrade_packages,
+            before=lock_on_disk(self.shared.files, target),
+            files=self.shared.files,
+            reporter=self.shared.reporter,
+            upgrade=self.shared.upgrade,
+            upgrade_packages=self.shared.upgrade_packages,
         )
 
     def is_default(self, target: Target) -> bool:
         """Whether the target's set also goes to uv.lock."""
-        return self.project.layer is Layer.PROJECT and target.name == self.project.default_target
+        project = self.shared.project
+        return project.layer is Layer.PROJECT and target.name == project.default_target
 
 
 def _stop_unless_stack_matters(
-    stack: Stack, answer: Unsatisfiable, target: Target, locker: TargetLocker
+    stack: Stack, answer: Unsatisfiable, target: Target, shared: Shared
 ) -> None:
     """Raise where no other build of torch could change uv's answer."""
     missing = missing_projects(answer.reason)
     if missing:
-        raise _not_found(missing[0], answer, target, locker.project)
+        raise _not_found(missing[0], answer, target, shared.project)
     named = [pin.project for pin in stack.pins if not isinstance(pin, SourceBuild)]
     if not any(names(answer.reason, name) for name in named):
-        shortfall = without_wheels(locker, target, answer.reason)
+        shortfall = without_wheels(shared, target, answer.reason)
         if shortfall is not None:
             raise shortfall
         raise RefusedError(
             f"the requirements of target `{target.name}` contradict each other, whatever torch "
             f"is taken: {answer.reason}",
-            hint=_loosen(answer.reason, locker.project),
+            hint=_loosen(answer.reason, shared.project),
         )
 
 

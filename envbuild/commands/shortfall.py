@@ -14,45 +14,45 @@ from envbuild.errors import RefusedError
 from envbuild.providers.solve import solve
 
 if TYPE_CHECKING:
-    from envbuild.commands.locktarget import TargetLocker
+    from envbuild.commands.lockrun import Shared
     from envbuild.core.missingwheels import MissingWheel
     from envbuild.model.target import Target
 
 
-def without_wheels(locker: TargetLocker, target: Target, reason: str) -> RefusedError | None:
+def without_wheels(shared: Shared, target: Target, reason: str) -> RefusedError | None:
     """Return the error for packages that no wheel fits, naming the nearest Python that has them.
 
     None where uv's reason speaks of no such package.
     """
-    page = pypi_page(locker.project.indexes)
+    page = pypi_page(shared.project.indexes)
     missing = tuple(
-        missing_wheel(requirement, locker.source.wheels(page, requirement.name), target)
+        missing_wheel(requirement, shared.source.wheels(page, requirement.name), target)
         for requirement in requirements_without_wheels(reason)
     )
     if not missing:
         return None
     sentences = "; ".join(one.sentence(target) for one in missing)
-    return RefusedError(sentences, hint=_hint(locker, target, missing))
+    return RefusedError(sentences, hint=_hint(shared, target, missing))
 
 
-def _hint(locker: TargetLocker, target: Target, missing: tuple[MissingWheel, ...]) -> str:
-    python = _nearest(locker, target, missing)
+def _hint(shared: Shared, target: Target, missing: tuple[MissingWheel, ...]) -> str:
+    python = _nearest(shared, target, missing)
     if python is None:
         names = ", ".join(f"`{one.requirement}`" for one in missing)
         return f"ask for another version of {names}, or do without"
     line = f'`python = "{python}"` in [tool.envbuild.targets.{target.name}]'
-    supported = SpecifierSet(locker.project.requires_python or "")
+    supported = SpecifierSet(shared.project.requires_python or "")
     allowed = any(supported.contains(f"{python}.{patch}") for patch in range(31))
     return line if allowed else f"{line}, and a `requires-python` that allows it"
 
 
-def _nearest(locker: TargetLocker, target: Target, missing: tuple[MissingWheel, ...]) -> str | None:
+def _nearest(shared: Shared, target: Target, missing: tuple[MissingWheel, ...]) -> str | None:
     """Return the nearest Python that has every package and a stack; the newer of two."""
     common = reduce(set[str].intersection, (set(one.pythons) for one in missing))
     wanted = _minor(target.python)
     for python in sorted(common, key=lambda p: (abs(_minor(p) - wanted), -_minor(p))):
         other = replace(target, python=python)
-        solutions = solve(locker.project, other, source=locker.source, facts=locker.facts)
+        solutions = solve(shared.project, other, source=shared.source, facts=shared.facts)
         if next(solutions, None) is not None:
             return python
     return None
