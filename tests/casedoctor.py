@@ -106,12 +106,16 @@ def torch_env(
     cuda: str | None = "",
     requires: Iterable[str] = (),
     python: str = "3.11",
+    more: Mapping[str, bytes] | None = None,
     **parts: object,
 ) -> MadeEnv:
-    """Make a venv with a torch, or put one into an environment; ``parts`` as in `torch_files`."""
+    """Make a venv with a torch, or put one into an environment; ``parts`` as in `torch_files`.
+
+    ``more`` are further files of it.
+    """
     env = where if isinstance(where, MadeEnv) else EnvMaker(where).venv(python=python)
     digits = python.replace(".", "")
-    files = torch_files(python=digits, **parts)  # type: ignore[arg-type]
+    files = {**torch_files(python=digits, **parts), **(more or {})}  # type: ignore[arg-type]
     tag = f"cp{digits}-cp{digits}-manylinux_2_28_x86_64"
     return env.torch(version, metadata=metadata, cuda=cuda, requires=requires, files=files, tag=tag)
 
