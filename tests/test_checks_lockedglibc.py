@@ -77,10 +77,7 @@ def test_every_target_is_for_a_newer_glibc() -> None:
     assert finding.message == (
         "lockfiles/pylock.a.toml is for glibc 2.35 or newer, this machine has 2.31"
     )
-    assert finding.evidence == (
-        "lockfiles/pylock.b.toml: glibc 2.39",
-        "lockfiles/pylock.a.toml: glibc 2.35",
-    )
+    assert finding.evidence == ("lockfiles/pylock.b.toml is for glibc 2.39 or newer",)
     assert finding.fixes == (
         Manual(
             text="use a system with glibc 2.35 (Ubuntu 22.04 or later), or set"

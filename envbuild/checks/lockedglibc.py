@@ -126,7 +126,9 @@ def _other_system(newer: list[LockFile], host: Host) -> Finding:
         message=(
             f"{oldest.path} is for glibc {oldest.glibc} or newer, {_place(host)} has {host.glibc}"
         ),
-        evidence=tuple(f"{one.path}: glibc {one.glibc}" for one in newer[:_MOST]),
+        evidence=tuple(
+            f"{one.path} is for glibc {one.glibc} or newer" for one in newer if one is not oldest
+        )[:_MOST],
         hint="`envbuild sync` and the install script refuse it here",
         fixes=(_fix(oldest.glibc, host),),
     )

@@ -16,6 +16,7 @@ from envbuild.cli.doctorarguments import (
     doctor_arguments,
     redact_argument,
 )
+from envbuild.cli.projectarguments import project_argument
 from envbuild.cli.scriptarguments import SCRIPT_COMMANDS, script_arguments
 from envbuild.cli.syncarguments import ABOUT_SYNC, EPILOG_SYNC, sync_arguments
 from envbuild.errors import InputError
@@ -203,14 +204,7 @@ def _texts(about: str, epilog: str) -> _Texts:
 
 
 def _lock_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "path",
-        nargs="?",
-        default=".",
-        metavar="PATH",
-        help="the project folder or its pyproject.toml (default: the current folder)",
-    )
-    what = parser.add_argument_group("what to do")
+    what = project_argument(parser)
     what.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     what.add_argument("--dry-run", action="store_true", help="solve, show, and write nothing")
     what.add_argument(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.cli.projectarguments import project_argument, target_argument
+
 if TYPE_CHECKING:
     import argparse
 
@@ -49,15 +51,8 @@ SCRIPT_COMMANDS = (
 
 def script_arguments(parser: argparse.ArgumentParser, *, docker: bool = False) -> None:
     """Add the options, without those about output that all commands share."""
-    parser.add_argument(
-        "path",
-        nargs="?",
-        default=".",
-        metavar="PATH",
-        help="the project folder or its pyproject.toml (default: the current folder)",
-    )
-    what = parser.add_argument_group("what to do")
-    what.add_argument("--target", metavar="NAME", help="the target (default: the default target)")
+    what = project_argument(parser)
+    target_argument(what)
     what.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     what.add_argument("--dry-run", action="store_true", help="write nothing, say what would be")
     what.add_argument(

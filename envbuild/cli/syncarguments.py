@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.cli.projectarguments import project_argument, target_argument
+
 if TYPE_CHECKING:
     import argparse
 
@@ -31,15 +33,8 @@ exit codes:
 
 def sync_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `envbuild sync`, without those about output that all commands share."""
-    parser.add_argument(
-        "path",
-        nargs="?",
-        default=".",
-        metavar="PATH",
-        help="the project folder or its pyproject.toml (default: the current folder)",
-    )
-    what = parser.add_argument_group("what to do")
-    what.add_argument("--target", metavar="NAME", help="the target (default: the project's first)")
+    what = project_argument(parser)
+    target_argument(what)
     what.add_argument(
         "--venv", metavar="DIR", help="the environment (default: .venv in the project folder)"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envbuild.render.findingjson import finding_values
+
 if TYPE_CHECKING:
     from envbuild.model.diagnosis import DoctorReport, Problem, Repair, RuleText, Subject
     from envbuild.model.finding import Finding
@@ -80,12 +82,7 @@ def _problem(problem: Problem) -> dict[str, object]:
 
 def _finding(finding: Finding) -> dict[str, object]:
     return {
-        "code": finding.code,
-        "severity": finding.severity.value,
-        "subject": finding.subject,
-        "message": finding.message,
-        "evidence": list(finding.evidence),
-        "hint": finding.hint,
+        **finding_values(finding),
         "because": list(finding.because),
         "brings": list(finding.brings),
     }

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from envbuild.core.redact import redact_text
 from envbuild.model.stack import IndexPin, PypiPin
+from envbuild.render.findingjson import finding_values
 from envbuild.render.nextstep import Invocation, next_step
 from envbuild.render.rows import locked_version, notes_of, worst_first
 
 if TYPE_CHECKING:
-    from envbuild.model.finding import Finding
     from envbuild.model.lock import Artifact, Pinned, TargetLock
     from envbuild.model.report import LockReport, TargetReport
     from envbuild.model.stack import Candidate, Pin, Rejection, SourceBuild
@@ -71,7 +71,7 @@ def _target(report: TargetReport) -> dict[str, object]:
         "packages": [_package(package) for package in lock.packages],
         "unhashed": [name for name, _ in lock.incomplete],
         "builds": [_build(build) for build in lock.builds or report.stack.builds],
-        "findings": [_finding(finding) for finding in worst_first(report.findings)],
+        "findings": [finding_values(finding) for finding in worst_first(report.findings)],
         "notes": list(notes_of(report)),
         "rejections": [_rejection(rejection) for rejection in report.rejections],
     }
@@ -127,17 +127,6 @@ def _build(build: SourceBuild) -> dict[str, object]:
         "sha256": build.sha256,
         "requires": list(build.requires),
         "reason": build.reason,
-    }
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    return {
-        "code": finding.code,
-        "severity": finding.severity.value,
-        "subject": finding.subject,
-        "message": finding.message,
-        "evidence": list(finding.evidence),
-        "hint": finding.hint,
     }
 
 

@@ -42,18 +42,22 @@ def run_to_end(
         try:
             out, err = process.communicate()
         except BaseException:
-            _end(process)
+            end_group(process, grace=_GRACE)
             raise
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """End the program and its children: kindly, then by force."""
+def end_group(process: subprocess.Popen[str] | subprocess.Popen[bytes], *, grace: float) -> None:
+    """End a program that leads a group of its own, and its children: kindly, then by force.
+
+    ``grace`` are the seconds that it has to end by itself.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
+            process.wait(grace)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 from envbuild.errors import WorldError
+from envbuild.world.childprocess import end_group
 from envbuild.world.interrupts import signals_held
 from envbuild.world.uv import find_uv
 
@@ -56,7 +54,7 @@ class CommandRunner:
             return process.wait()
         except BaseException:
             if process is not None:
-                _end(process)
+                end_group(process, grace=_GRACE)
             raise
 
     def _started(
@@ -91,16 +89,3 @@ def _split(command: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
     settings = [word for word in command[1:3] if "=" in word]
     pairs = (word.partition("=") for word in settings)
     return {name: value for name, _, value in pairs}, command[1 + len(settings) :]
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and all that it started: kindly, then by force."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
