@@ -58,7 +58,7 @@ def test_uv_run_and_uv_sync_keep_the_locked_build(world: World) -> None:
     assert world.uv("sync", "--check", *PYTHON).returncode == 0
 
 
-def test_uv_run_puts_the_locked_build_back_over_a_swap(world: World) -> None:
+def test_drf_h1_uv_run_puts_the_locked_build_back_over_a_swap(world: World) -> None:
     world.write(pyproject("torch"))
     world.lock()
     world.uv("sync", *PYTHON)
@@ -69,7 +69,7 @@ def test_uv_run_puts_the_locked_build_back_over_a_swap(world: World) -> None:
     assert world.uv("run", *PYTHON, *INSTALLED).stdout.strip() == "2.7.0+cu128"
 
 
-def test_a_torch_per_extra_cannot_fall_back_to_the_build_of_pypi(world: World) -> None:
+def test_drf_h1_a_torch_per_extra_cannot_fall_back_to_the_build_of_pypi(world: World) -> None:
     """Without `--extra` uv took torch through another dependency, from the default index."""
     text = pyproject("peft").replace("package = false", f"package = false\n{CONFLICTS}")
     world.write(text + PER_EXTRA)
@@ -80,7 +80,7 @@ def test_a_torch_per_extra_cannot_fall_back_to_the_build_of_pypi(world: World) -
     assert extra.stdout.strip() == "2.7.0+cu128"
 
 
-def test_the_torch_backend_of_uv_is_said_to_bind_nothing(world: World) -> None:
+def test_drf_h1_the_torch_backend_of_uv_is_said_to_bind_nothing(world: World) -> None:
     text = pyproject("torch").replace("package = false", 'package = false\ntorch-backend = "auto"')
     assert any("only `uv pip` obeys" in note for note in parse_project(text).notes)
     world.write(text)
@@ -88,7 +88,7 @@ def test_the_torch_backend_of_uv_is_said_to_bind_nothing(world: World) -> None:
     assert versions_in(world.read("uv.lock"))["torch"] == "2.7.0+cu128"
 
 
-def test_uv_sync_removes_nothing_that_torch_needs(world: World) -> None:
+def test_drf_h2_uv_sync_removes_nothing_that_torch_needs(world: World) -> None:
     world.write(pyproject("torch"))
     world.lock()
     world.uv("venv", *PYTHON, ".venv")
@@ -110,7 +110,7 @@ def test_a_dependency_added_without_a_lock_is_stale_and_not_installed(world: Wor
     assert any(change.text == "einops 0.8.1 added" for change in report.changes)
 
 
-def test_a_requirements_file_without_a_torch_is_locked_with_its_torch(world: World) -> None:
+def test_drf_h3_a_requirements_file_without_a_torch_is_locked_with_its_torch(world: World) -> None:
     world.write("peft>=0.19\ntqdm\n", "requirements.txt")
     world.write(
         '[tool.envbuild]\nlayer = "pip"\nrequirements = ["requirements.txt"]\n'
@@ -136,7 +136,7 @@ def test_in_layer_pip_no_uv_command_touches_the_environment(world: World) -> Non
     assert world.uv("sync", *PYTHON, check=False).returncode != 0
 
 
-def test_an_open_requirement_does_not_move_torch_to_the_next_cuda(own_world: World) -> None:
+def test_drf_h4_an_open_requirement_does_not_move_torch_to_the_next_cuda(own_world: World) -> None:
     newer_torch(own_world)
     own_world.index.add_pypi(local_wheel("quantizer", "0.47.0", requires=("torch<3,>=2.2",)))
     alone = own_world.root / "alone.in"

@@ -64,7 +64,7 @@ def test_uv_run_would_replace_torch() -> None:
         "the next `uv run` will replace torch 2.7.0+cu128 by 2.11.0, and 1 more package"
     )
     assert finding.evidence[0] == f"torch 2.7.0+cu128 -> 2.11.0 from {PYPI}"
-    assert finding.brings == ("lock:uv.lock",)
+    assert finding.brings == ("lock:uv.lock", "drift:torch", "drift:peft")
     assert isinstance(finding.fixes[0], Manual)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import counted, shortened, torch_label
 from envbuild.checks.rule import rule
+from envbuild.core.installedrequires import needs_of
 from envbuild.core.lockdrift import drift_from, is_coupled, lock_for, needed_by
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.finding import Finding, Severity
@@ -103,6 +104,7 @@ def _changed(
         fixes=_fixes(lock, [*first, *others], layers),
         brings=(
             f"lock:{lock.path}",
+            *(f"drift:{one.one.name}" for one in (*first, *others)),
             *(() if is_synced(layers) else (f"dist:{one.one.name}" for one in first)),
         ),
     )
@@ -159,7 +161,7 @@ def _optional(lock: LockFile, changes: list[Change]) -> Finding:
         ),
         evidence=tuple(f"{one.one.label} -> {one.locked.version}" for one in changes[:_MOST]),
         hint=f"always say {first.flag}, or set UV_NO_SYNC=1",
-        brings=(f"lock:{lock.path}",),
+        brings=(f"lock:{lock.path}", *(f"drift:{one.one.name}" for one in changes)),
     )
 
 
@@ -197,8 +199,9 @@ def sync_removes(installed: Installed, layers: Layers) -> Iterator[Finding]:
     """Find packages that torch needs and that uv.lock does not hold.
 
     **What it finds.** torch is locked in the version that is installed, but the lock was
-    resolved to a torch without its NVIDIA packages or triton; and a torch that is installed and
-    not in the lock at all, which is a warning.
+    resolved to a torch without its NVIDIA packages or triton, which a sync has taken away already
+    or would take away; and a torch that is installed and not in the lock at all, which is a
+    warning.
 
     **Why it matters.** `uv sync` is exact: it removes what the lock does not hold, and the next
     import ends with `libcudnn.so.9: cannot open shared object file`.
@@ -221,6 +224,12 @@ def sync_removes(installed: Installed, layers: Layers) -> Iterator[Finding]:
     needed = sorted(needed_by("torch", installed) & extra)
     if needed:
         yield _removed(lock, torch.label, tuple(needed), Severity.ERROR)
+        return
+    held = {one.name for one in lock.packages} | optional
+    asked = {need.name for need in needs_of(installed) if need.by.name == "torch"}
+    gone = [name for name in sorted(asked - held) if name.startswith("nvidia-")]
+    if gone and not any(installed.find(name) for name in gone):
+        yield _was_removed(lock, torch.label, tuple(gone))
 
 
 def _removed(lock: LockFile, label: str, names: tuple[str, ...], severity: Severity) -> Finding:
@@ -236,6 +245,29 @@ def _removed(lock: LockFile, label: str, names: tuple[str, ...], severity: Sever
         hint="lock them, or use `uv sync --inexact`",
         fixes=(Relock(reason=f"{lock.path} lacks {', '.join(names[:_MOST])}"),),
         because=(f"lock:{lock.path}",),
+    )
+
+
+def _was_removed(lock: LockFile, label: str, names: tuple[str, ...]) -> Finding:
+    """Say that another sync will not help: the lock is that of a torch without CUDA."""
+    return Finding(
+        code="EB504",
+        severity=Severity.ERROR,
+        subject=label,
+        message=(
+            f"{lock.path} does not hold {counted(len(names), 'package')} that {label} needs and"
+            " that are not installed: another `uv sync` will not bring them"
+        ),
+        evidence=shortened(names, most=_MOST),
+        hint="it was resolved against the CPU index, or for another platform",
+        fixes=(
+            Manual(
+                text="lead torch to the index of its CUDA in [tool.uv.sources], for Linux"
+                " (`envbuild lock` does), then uv lock --upgrade-package torch && uv sync"
+            ),
+        ),
+        because=(f"lock:{lock.path}",),
+        brings=("drift:torch",),
     )
 
 

@@ -122,7 +122,9 @@ def _unmet(needs: list[Need], present: dict[str, Distribution]) -> Finding:
         fixes=_fixes(needs, missing),
         because=(
             f"dist:{by.name}",
+            f"drift:{by.name}",
             *(f"dist:{name}" for name in names),
+            *(f"drift:{name}" for name in names if len(names) == 1),
             *(f"wrong:{name}" for name in names if len(names) == 1 and name.startswith("nvidia-")),
         ),
         brings=(
