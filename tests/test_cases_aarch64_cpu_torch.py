@@ -49,13 +49,13 @@ def test_on_x86_64_the_same_release_of_pypi_has_cuda() -> None:
 @pytest.mark.parametrize(
     ("torch", "pin"), [("==2.10.*", "torch==2.10.0+cu130"), ("==2.9.*", "torch==2.9.1+cu130")]
 )
-def test_an_arm_server_gets_the_cuda_build_of_the_index(torch: str, pin: str) -> None:
+def test_arm_h1_an_arm_server_gets_the_cuda_build_of_the_index(torch: str, pin: str) -> None:
     stack = best(arm("9.0", torch), "torch")
     assert pins(stack)["torch"] == pin
     assert stack.candidate.torch.page.key == "cu130"
 
 
-def test_a_locked_cpu_build_of_pypi_is_refused_with_the_build_to_take() -> None:
+def test_arm_h1_a_locked_cpu_build_of_pypi_is_refused_with_the_build_to_take() -> None:
     found = proof(
         pinned("torch==2.10.0", linux("torch-2.10.0", machine="aarch64")),
         where=arm("9.0", python="3.11"),
@@ -79,7 +79,7 @@ def test_every_known_build_says_what_pypi_serves_to_arm() -> None:
 
 
 @pytest.mark.parametrize("gpu", ["Jetson AGX Orin", "Jetson Orin Nano"])
-def test_a_jetson_orin_is_told_of_its_own_wheels(gpu: str) -> None:
+def test_arm_h2_a_jetson_orin_is_told_of_its_own_wheels(gpu: str) -> None:
     orin = str(parse_gpu(gpu).capability)
     error = refused(arm(orin, "==2.9.*", "3.10"), "torch")
     assert "sm_87" in error.message
@@ -129,7 +129,7 @@ def test_a_lock_for_arm_made_on_another_machine_holds_the_cuda_build(own_world: 
     assert "x86_64.whl" not in names
 
 
-def test_a_package_without_a_set_for_mac_cannot_drag_torch_down(own_world: World) -> None:
+def test_arm_h3_a_package_without_a_set_for_mac_cannot_drag_torch_down(own_world: World) -> None:
     """A universal resolution would go back to a release with wheels for every system."""
     ancient = local_wheel("torch", "1.11.0", "py3-none-any")
     own_world.index.add_pypi(ancient)
@@ -140,7 +140,9 @@ def test_a_package_without_a_set_for_mac_cannot_drag_torch_down(own_world: World
     assert versions_in(own_world.read("uv.lock"))["torch"] == "2.8.0+cu128"
 
 
-def test_a_requirement_that_takes_torch_down_is_said_with_its_reason(own_world: World) -> None:
+def test_arm_h3_a_requirement_that_takes_torch_down_is_said_with_its_reason(
+    own_world: World,
+) -> None:
     own_world.write(pyproject("torch", torch=">=2"))
     own_world.lock()
     own_world.index.add_pypi(local_wheel("oldfriend", "1.0", requires=("torch<2.8",)))

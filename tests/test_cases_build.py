@@ -76,27 +76,27 @@ def test_a_sound_machine_is_not_refused() -> None:
     assert refusal(GOOD) == ""
 
 
-def test_without_a_gpu_the_architectures_are_named_and_cuda_is_forced() -> None:
+def test_arc_h1_without_a_gpu_the_architectures_are_named_and_cuda_is_forced() -> None:
     """ARC-H1: in `docker build` torch asked the GPUs, found none, and raised IndexError."""
     assert not GOOD.gpus
     assert told(GOOD)["TORCH_CUDA_ARCH_LIST"] == "10.0;12.0"
     assert told(GOOD)["FORCE_CUDA"] == "1"
 
 
-def test_a_torch_that_does_not_know_blackwell_is_refused() -> None:
+def test_arc_h2_a_torch_that_does_not_know_blackwell_is_refused() -> None:
     """ARC-H2: `Unknown CUDA arch (10.0) or GPU not supported`; the list is not shortened."""
     old = replace(BLACKWELL, torch="2.5.1")
     assert "torch 2.5.1 does not take 10.0" in build_refusals(["pointops"], old)[0]
     assert told(GOOD, old)["TORCH_CUDA_ARCH_LIST"] == "10.0;12.0"
 
 
-def test_an_nvcc_that_does_not_know_the_card_is_refused() -> None:
+def test_arc_h3_an_nvcc_that_does_not_know_the_card_is_refused() -> None:
     """ARC-H3: `nvcc fatal: Unsupported gpu architecture 'compute_120'`."""
     text = refusal(replace(GOOD, toolkits=(toolkit("12.4"),)))
     assert "nvcc of CUDA 12.4 does not compile for 12.0, wanted CUDA 12.8 or newer" in text
 
 
-def test_a_gb10_is_named_and_not_detected() -> None:
+def test_arc_h4_a_gb10_is_named_and_not_detected() -> None:
     """ARC-H4: detection made `12.1(2.0)` of it."""
     spark = BuildAim(torch="2.11.0", cuda=cuda("13.0"), capabilities=(capability("12.1"),))
     words = told(replace(GOOD, machine="aarch64", toolkits=(toolkit("13.0"),)), spark)
@@ -174,7 +174,7 @@ def test_a_clash_of_headers_is_not_laid_on_the_compiler() -> None:
     assert refusal(replace(GOOD, glibc="2.41", toolkits=(toolkit("13.0"),)), thirteen) == ""
 
 
-def test_the_jobs_fit_into_the_memory() -> None:
+def test_oom_h1_the_jobs_fit_into_the_memory() -> None:
     """OOM-H1: flash-attn with as many jobs as cores; each nvcc takes about 5 GB."""
     words = told(replace(GOOD, memory_bytes=24 * GIB, cores=2), project="flash-attn")
     assert (words["MAX_JOBS"], words["NVCC_THREADS"]) == ("2", "2")
@@ -182,7 +182,7 @@ def test_the_jobs_fit_into_the_memory() -> None:
     assert (words["MAX_JOBS"], words["NVCC_THREADS"]) == ("5", "1")
 
 
-def test_the_limit_of_the_container_counts() -> None:
+def test_oom_h2_the_limit_of_the_container_counts() -> None:
     """OOM-H2: 128 GB in the machine, 16 GB for the container, exit code 137."""
     host = replace(GOOD, memory_bytes=128 * GIB, memory_limit_bytes=16 * GIB, cores=32)
     assert told(host, project="flash-attn")["MAX_JOBS"] == "2"

@@ -36,7 +36,7 @@ def beside(torch: str, companion: str) -> tuple[Finding, ...]:
     )
 
 
-def test_torch_downgraded_alone_under_a_newer_torchvision() -> None:
+def test_cmp_h1_torch_downgraded_alone_under_a_newer_torchvision() -> None:
     found = errors(beside("2.4.0+cu121", "torchvision==0.20.1+cu124"))
     pair = found["EB103"]
     assert "torchvision 0.20.1+cu124 works with torch >=2.5,<2.6" in pair.message
@@ -45,7 +45,7 @@ def test_torch_downgraded_alone_under_a_newer_torchvision() -> None:
     assert "built for cu124, torch 2.4.0+cu121 for cu121" in found["EB102"].message
 
 
-def test_same_public_version_but_built_for_another_accelerator() -> None:
+def test_cmp_h2_same_public_version_but_built_for_another_accelerator() -> None:
     (found,) = errors(beside("2.6.0+cu124", "torchvision==0.21.0+cu126")).values()
     assert found.code == "EB102"
     assert (
@@ -76,7 +76,7 @@ def test_every_torchaudio_that_is_one_off_is_found(version: str) -> None:
     assert found["EB103"].hint == "take `torchaudio==2.8.0+cu128`"
 
 
-def test_torchaudio_far_newer_than_torch() -> None:
+def test_cmp_h3_torchaudio_far_newer_than_torch() -> None:
     found = proof(
         pinned("torch==1.13.1"),
         pinned("torchaudio==2.1.0"),
@@ -92,7 +92,7 @@ def test_the_released_trio_has_no_finding_against_it() -> None:
         assert errors(beside("2.8.0+cu128", companion)) == {}
 
 
-def test_torchcodec_names_no_torch_and_is_paired_by_its_symbols() -> None:
+def test_cmp_h4_torchcodec_names_no_torch_and_is_paired_by_its_symbols() -> None:
     found = proof(
         pinned("torch==2.10.0"),
         pinned("torchcodec==0.9.1"),
@@ -105,7 +105,7 @@ def test_torchcodec_names_no_torch_and_is_paired_by_its_symbols() -> None:
     assert pair.hint == "take `torchcodec==0.10.0`"
 
 
-def test_an_open_torchcodec_gets_the_release_for_the_torch() -> None:
+def test_cmp_h4_an_open_torchcodec_gets_the_release_for_the_torch() -> None:
     for torch, codec in (("2.10.0", "0.10.0"), ("2.9.1", "0.9.1"), ("2.7.0", "0.7.0")):
         where = target("10.0", torch=f"=={torch}")
         assert pins(best(where, "torch", "torchcodec"))["torchcodec"] == f"torchcodec=={codec}"
@@ -116,7 +116,7 @@ def test_a_torchcodec_of_another_torch_is_refused_with_both_names() -> None:
     assert "goes with torchcodec 0.10.0, not `torchcodec==0.9.1`" in error.message
 
 
-def test_a_missing_libavutil_is_no_reason_against_torchcodec() -> None:
+def test_cmp_h4_trap_a_missing_libavutil_is_no_reason_against_torchcodec() -> None:
     found = proof(
         pinned("torch==2.10.0"), pinned("torchcodec==0.10.0"), where=AMPERE, torch="2.10.0"
     )

@@ -41,7 +41,7 @@ def crowded(own_world: World) -> World:
     return own_world
 
 
-def test_old_copies_on_the_pytorch_index_do_not_shadow_pypi(crowded: World) -> None:
+def test_idx_h1_old_copies_on_the_pytorch_index_do_not_shadow_pypi(crowded: World) -> None:
     crowded.write(pyproject("torch", "tqdm>=4.67", "numpy>=2"))
     crowded.lock()
     held = versions_in(crowded.read("uv.lock"))
@@ -50,7 +50,7 @@ def test_old_copies_on_the_pytorch_index_do_not_shadow_pypi(crowded: World) -> N
     assert crowded.uv("lock", "--check", "--python", "3.11").returncode == 0
 
 
-def test_only_coupled_packages_are_routed_to_an_explicit_index(crowded: World) -> None:
+def test_idx_h1_only_coupled_packages_are_routed_to_an_explicit_index(crowded: World) -> None:
     crowded.write(pyproject("torch", "tqdm>=4.67"))
     crowded.lock()
     text = crowded.read("pyproject.toml")
@@ -101,7 +101,9 @@ def test_an_open_index_of_another_host_stays_as_it_is(crowded: World) -> None:
         ('torch-backend = "auto"', "only `uv pip` obeys"),
     ],
 )
-def test_a_setting_that_lets_torch_come_from_elsewhere_is_named(line: str, said: str) -> None:
+def test_idx_h2_a_setting_that_lets_torch_come_from_elsewhere_is_named(
+    line: str, said: str
+) -> None:
     (note,) = parse_project(with_uv(pyproject("torch"), line)).notes
     assert said in note
     assert line.partition(" = ")[0] in note or line.startswith("index-url")
@@ -130,7 +132,7 @@ def test_an_explicit_pytorch_index_is_not_spoken_of() -> None:
     assert parse_project(text).notes == ()
 
 
-def test_the_lock_says_so_when_it_is_used_on_another_system(world: World) -> None:
+def test_idx_h3_the_lock_says_so_when_it_is_used_on_another_system(world: World) -> None:
     world.write(pyproject("torch"))
     world.lock()
     answer = world.uv(
@@ -161,7 +163,7 @@ def nightly_like(world: World, *, served: bool = True) -> None:
     )
 
 
-def test_a_name_of_the_pytorch_index_is_not_taken_from_pypi(own_world: World) -> None:
+def test_idx_h4_a_name_of_the_pytorch_index_is_not_taken_from_pypi(own_world: World) -> None:
     nightly_like(own_world)
     own_world.write(pyproject("torch"))
     own_world.lock()
@@ -193,7 +195,7 @@ def test_a_required_impostor_is_refused(own_world: World) -> None:
     assert not (own_world.root / "uv.lock").exists()
 
 
-def test_a_dependency_that_brings_an_impostor_is_refused(own_world: World) -> None:
+def test_idx_h4_a_dependency_that_brings_an_impostor_is_refused(own_world: World) -> None:
     nightly_like(own_world)
     own_world.index.add_pypi(local_wheel("carrier", "1.0", requires=("torchtriton",)))
     own_world.write(pyproject("torch", "carrier"))

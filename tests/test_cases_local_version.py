@@ -41,7 +41,7 @@ def torch_in_every_file(world: World) -> set[str]:
 PYLOCK = "lockfiles/pylock.cu128.toml"
 
 
-def test_a_local_pin_gets_the_index_that_alone_serves_it(world: World) -> None:
+def test_loc_h1_a_local_pin_gets_the_index_that_alone_serves_it(world: World) -> None:
     world.write(pyproject("torch==2.7.0+cu128", "tqdm"))
     world.lock()
     text = world.read("pyproject.toml")
@@ -57,7 +57,7 @@ def test_a_local_pin_gets_the_index_that_alone_serves_it(world: World) -> None:
 @pytest.mark.parametrize(
     "requirement", ["torch==2.7.0", "torch>=2.7,<2.8", "torch~=2.7.0", "torch"]
 )
-def test_a_requirement_that_admits_every_build_is_bound_to_one(
+def test_loc_h3_a_requirement_that_admits_every_build_is_bound_to_one(
     world: World, requirement: str
 ) -> None:
     world.write(pyproject(requirement))
@@ -71,7 +71,9 @@ def test_a_torch_that_only_a_dependency_names_is_bound_too(world: World) -> None
     assert torch_in_every_file(world) == {"2.7.0+cu128"}
 
 
-def test_a_range_does_not_take_the_higher_local_version_of_another_cuda(world: World) -> None:
+def test_loc_h4_a_range_does_not_take_the_higher_local_version_of_another_cuda(
+    world: World,
+) -> None:
     """`2.7.0+cu128` sorts above `2.7.0+cu126`, which is no reason to take it."""
     more = 'cuda = "12.6"'
     world.write(pyproject("torch>=2.7,<2.8", torch=">=2.7,<2.8", gpus=("A100",), more=more))
@@ -92,7 +94,7 @@ def test_a_range_is_pinned_to_the_newest_cuda_that_the_driver_allows(
     assert pins(best(where, "torch>=2.11,<2.12"))["torch"] == pin
 
 
-def test_the_lock_replaces_a_build_that_a_bare_pin_calls_satisfied(own_world: World) -> None:
+def test_loc_h2_the_lock_replaces_a_build_that_a_bare_pin_calls_satisfied(own_world: World) -> None:
     own_world.write(pyproject("torch==2.7.0"))
     own_world.lock()
     own_world.uv("venv", *PYTHON, ".venv")

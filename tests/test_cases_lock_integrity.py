@@ -95,7 +95,7 @@ def test_nothing_is_said_to_be_gone_while_it_is_there(locked: World) -> None:
     assert locked.notes == []
 
 
-def test_a_vanished_library_is_named_with_the_file_that_was_locked(locked: World) -> None:
+def test_lck_h1_a_vanished_library_is_named_with_the_file_that_was_locked(locked: World) -> None:
     locked.index.withdraw("/pypi", CUDNN)
     fresh = on_another_machine(locked)
     with pytest.raises(RefusedError) as caught:
@@ -107,7 +107,7 @@ def test_a_vanished_library_is_named_with_the_file_that_was_locked(locked: World
     )
 
 
-def test_the_libraries_of_nvidia_come_from_pypi_whatever_the_index_of_torch_holds(
+def test_lck_h1_h2_the_libraries_of_nvidia_come_from_pypi_whatever_the_index_of_torch_holds(
     own_world: World,
 ) -> None:
     """PyTorch's index mirrors them, dropped one for two days, and served other bytes of another."""
@@ -136,7 +136,7 @@ def test_uv_refuses_bytes_that_are_not_those_of_the_lock(locked: World) -> None:
         assert "ash mismatch for `torch==2.7.0+cu128`" in answer.stderr
 
 
-def test_check_says_which_hash_changed_on_the_index_of_torch(locked: World) -> None:
+def test_lck_h2_check_says_which_hash_changed_on_the_index_of_torch(locked: World) -> None:
     changed = republish(locked, TORCH)
     report = locked.lock(check=True)
     assert report.outcome is Outcome.STALE
@@ -144,7 +144,7 @@ def test_check_says_which_hash_changed_on_the_index_of_torch(locked: World) -> N
     assert said.startswith(f"torch 2.7.0+cu128: the hash of {TORCH} is {changed.sha256}, the lock")
 
 
-def test_check_says_which_hash_changed_on_pypi(locked: World) -> None:
+def test_lck_h2_check_says_which_hash_changed_on_pypi(locked: World) -> None:
     changed = local_wheel("tqdm", "4.67.1", files={"tqdm/__init__.py": b"changed"})
     locked.index.add_pypi(changed)
     report = on_another_machine(locked).lock(check=True)
@@ -163,7 +163,9 @@ def test_a_hash_that_was_edited_by_hand_is_stale(locked: World, file: str) -> No
     assert report.files == (file,)
 
 
-def test_a_release_that_was_withdrawn_is_taken_only_when_it_is_named(own_world: World) -> None:
+def test_lck_h3_a_release_that_was_withdrawn_is_taken_only_when_it_is_named(
+    own_world: World,
+) -> None:
     bad = replace(local_wheel("transformers", "4.57.0"), yanked=True)
     own_world.index.add_pypi(bad, local_wheel("transformers", "4.56.0"))
     own_world.write(pyproject("torch", "transformers"))
@@ -188,7 +190,7 @@ def test_a_withdrawn_build_of_torch_is_left_for_another(own_world: World) -> Non
     assert any("`torch==2.7.0+cu128` of the lock was yanked" in note for note in own_world.notes)
 
 
-def test_a_uv_lock_for_another_python_is_named_as_such(locked: World) -> None:
+def test_lck_h3_a_uv_lock_for_another_python_is_named_as_such(locked: World) -> None:
     text = locked.read("uv.lock")
     locked.write(
         text.replace('requires-python = "==3.11.*"', 'requires-python = "==3.10.*"'), "uv.lock"
@@ -210,7 +212,7 @@ def test_the_python_of_a_uv_lock() -> None:
     assert requires_python_in("version = 1\n") == ""
 
 
-def test_a_download_that_ends_early_is_no_other_hash(own_world: World) -> None:
+def test_lck_h4_a_download_that_ends_early_is_no_other_hash(own_world: World) -> None:
     own_world.write(pyproject("torch", "flash-attn"))
     wheel = next(
         path

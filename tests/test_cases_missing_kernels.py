@@ -31,7 +31,7 @@ def codes(found: tuple[Finding, ...], code: str) -> list[Finding]:
 
 
 @pytest.mark.parametrize("torch", ["2.5.1", "2.6.0"])
-def test_a_torch_that_stops_at_sm_90_is_refused_with_its_archs(torch: str) -> None:
+def test_krn_h1_a_torch_that_stops_at_sm_90_is_refused_with_its_archs(torch: str) -> None:
     error = refused(BLACKWELL, f"torch=={torch}")
     assert "has no code for sm_120: SASS sm_50 … sm_90, no PTX" in error.message
     assert "gives torch 2." in (error.hint or "")
@@ -75,7 +75,7 @@ def test_the_code_is_read_from_the_build_and_not_from_its_cuda_version() -> None
     assert pins(best(volta, "torch"))["torch"].endswith("+cu126")
 
 
-def test_an_exact_pin_of_a_dependency_decides_the_build_and_not_torch_alone(
+def test_krn_h2_an_exact_pin_of_a_dependency_decides_the_build_and_not_torch_alone(
     own_world: World,
 ) -> None:
     engine = local_wheel(
@@ -110,7 +110,7 @@ def test_a_newer_torch_over_the_nccl_of_the_old_one_is_found() -> None:
     assert missing.hint == "`nvidia-nccl-cu12>=2.27.3`"
 
 
-def test_spconv_with_an_old_nvrtc_is_told_about_on_a_newer_card() -> None:
+def test_krn_h3_spconv_with_an_old_nvrtc_is_told_about_on_a_newer_card() -> None:
     stack = best(BLACKWELL, "torch==2.7.0", "spconv-cu120==2.3.6")
     (note,) = (note for note in stack.notes if "spconv" in note)
     assert "spconv-cu120 2.3.6" in note
@@ -146,13 +146,13 @@ def test_spconv_and_cumm_built_from_their_repositories_need_no_wheel() -> None:
     assert [note for note in stack.notes if "NVRTC" in note] == []
 
 
-def test_sm_121_runs_the_code_of_sm_120_and_nothing_is_said() -> None:
+def test_krn_h4_trap_sm_121_runs_the_code_of_sm_120_and_nothing_is_said() -> None:
     stack = best(SPARK, "torch==2.9.*")
     assert pins(stack)["torch"] == "torch==2.9.1+cu130"
     assert stack.notes == ()
 
 
-def test_the_ptxas_of_an_older_triton_does_not_know_sm_121() -> None:
+def test_krn_h4_the_ptxas_of_an_older_triton_does_not_know_sm_121() -> None:
     found = proof(
         pinned("torch==2.9.1+cu130", linux("torch-2.9.1+cu130", "cp312", "aarch64")),
         pinned("triton==3.5.1", linux("triton-3.5.1", "cp312", "aarch64")),
@@ -185,7 +185,7 @@ def test_which_ptxas_knows_which_card(capability: str, triton: str, *, said: boo
     assert bool(codes(found, "EB405")) is said
 
 
-def test_a_cuda_from_before_the_card_is_named() -> None:
+def test_krn_h5_a_cuda_from_before_the_card_is_named() -> None:
     where = target("12.0", python="3.10", cuda="==11.6", torch="==1.13.1")
     error = refused(where, "torch")
     assert "CUDA 11.6 does not compile for sm_120" in error.message

@@ -77,7 +77,7 @@ def serve_with_sdist(world: World, name: str, *pythons: str) -> None:
     world.index.put(f"/pypi/simple/{name}/", "".join(links))
 
 
-def test_a_dependency_without_a_wheel_for_a_new_python_names_the_one_that_has_it(
+def test_pyv_h2_a_dependency_without_a_wheel_for_a_new_python_names_the_one_that_has_it(
     own_world: World,
 ) -> None:
     serve_torch(own_world, "cp310")
@@ -130,7 +130,7 @@ def test_no_python_is_named_where_no_torch_goes_with_it(own_world: World) -> Non
     assert "python =" not in (error.hint or "")
 
 
-def test_a_sdist_in_the_place_of_a_compiled_wheel_is_a_warning(own_world: World) -> None:
+def test_pyv_h3_a_sdist_in_the_place_of_a_compiled_wheel_is_a_warning(own_world: World) -> None:
     serve_with_sdist(own_world, "ops", "cp310", "cp312")
     own_world.write(pyproject("torch", "ops"))
     (found,) = compiled(own_world)
@@ -164,13 +164,13 @@ def test_a_stable_abi_wheel_serves_every_python(own_world: World) -> None:
     assert "stable==1.0" in own_world.read("lockfiles/requirements.cu128.txt")
 
 
-def test_spconv_for_cuda_12_0_ends_with_python_3_11() -> None:
+def test_pyv_h1_spconv_for_cuda_12_0_ends_with_python_3_11() -> None:
     error = refused(target("8.9", python="3.12"), "torch==2.7.0", "spconv-cu120==2.3.6")
     assert "spconv-cu120 2.3.6 has wheels for Python 3.9 to 3.11" in error.message
     assert '`python = "3.11"`' in (error.hint or "")
 
 
-def test_a_spconv_of_any_cuda_takes_the_one_with_a_wheel_for_the_python() -> None:
+def test_pyv_h1_a_spconv_of_any_cuda_takes_the_one_with_a_wheel_for_the_python() -> None:
     stack = best(target("8.9", python="3.12"), "torch==2.7.0", "spconv")
     assert pins(stack)["spconv-cu126"] == "spconv-cu126==2.3.8"
 

@@ -49,19 +49,19 @@ def lines_that_ask(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "line", ["read -p 'Install? [y/N] ' a", "  read answer", "select x in 1 2"]
 )
-def test_what_asks_is_known(line: str) -> None:
+def test_int_h3_what_asks_is_known(line: str) -> None:
     assert lines_that_ask(line)
 
 
 @pytest.mark.parametrize("name", sorted(LOCKS))
-def test_no_script_asks(name: str) -> None:
+def test_int_h3_no_script_asks(name: str) -> None:
     lock = LOCKS[name]
     shell = render_script(ScriptSource(plan=plan(lock), lock=lock)).partition("write_programs() {")
     assert lines_that_ask(shell[0]) == []
 
 
 @pytest.mark.parametrize("name", sorted(LOCKS))
-def test_every_apt_of_a_dockerfile_is_told_not_to_ask(name: str) -> None:
+def test_int_h2_every_apt_of_a_dockerfile_is_told_not_to_ask(name: str) -> None:
     lock = replace(LOCKS[name], packages=(*LOCKS[name].packages, pinned("triton", "3.3.0")))
     text = render_dockerfile(source(lock)).replace("\\\n", " ")
     installs = [line for line in text.splitlines() if "apt-get install" in line]
@@ -79,7 +79,7 @@ def a_script(world: World) -> World:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_build_without_a_terminal_ends(project: World, shell: str) -> None:
+def test_int_h1_a_build_without_a_terminal_ends(project: World, shell: str) -> None:
     """INT-H1: an open pipe that nobody writes to, in a session without a terminal."""
     ours, theirs = os.pipe()
     try:
@@ -99,7 +99,7 @@ def test_a_build_without_a_terminal_ends(project: World, shell: str) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def test_whoever_fails_says_so(project: World, tmp_path: Path) -> None:
+def test_int_h1_whoever_fails_says_so(project: World, tmp_path: Path) -> None:
     """INT-H1's other half: no silent end with 1."""
     ended = subprocess.run(
         [SHELL, str(project.root / SCRIPT), "--project", str(tmp_path)],
