@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from answers import WHL, best, catalog, errors, pins, proof, refused
+from casedoctor import PLAIN, card, torch_env
 from fakes import linux, pinned, target
 from index import local_wheel
 from lockworld import pyproject
@@ -17,6 +19,9 @@ from envbuild.model.project import IndexUrls
 from envbuild.model.target import Platform
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from casedoctor import Doctor
     from lockworld import World
 
     from envbuild.model.target import Target
@@ -160,3 +165,38 @@ def test_an_upgrade_of_torch_is_not_spoken_of_as_going_down(own_world: World) ->
     own_world.write(pyproject("torch", torch="==2.8.0"))
     (report,) = own_world.lock().targets
     assert [note for note in report.notes if "goes down" in note] == []
+
+
+SERVER = replace(PLAIN, machine="aarch64")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_arm_h1_doctor_finds_the_cpu_build(doctor: Doctor, tmp_path: Path, *, named: bool) -> None:
+    env = torch_env(tmp_path, "2.10.0+cpu", metadata="2.10.0", archs="")
+    words = ("--gpu", "GB200") if named else ()
+    gpus = () if named else (card("NVIDIA GB200", "10.0"),)
+    answer = doctor(env, *words, host=replace(SERVER, gpus=gpus, driver="580.95.05"))
+    assert answer.code == 1
+    assert answer.first.startswith("error EB104: torch 2.10.0+cpu is the CPU build, ")
+    assert "torch==2.10.0+cu130" in answer.repair
+    assert answer.repair.endswith("--index https://download.pytorch.org/whl/cu130")
+
+
+def test_arm_h1_trap_nobody_speaks_of_a_gpu(doctor: Doctor, tmp_path: Path) -> None:
+    env = torch_env(tmp_path, "2.10.0+cpu", metadata="2.10.0", archs="")
+    assert doctor(env, "--fail-on", "note", host=SERVER).code == 0
+
+
+@pytest.mark.parametrize(
+    ("torch", "archs", "code"), [("2.8.0+cpu", "", "EB104"), ("2.9.0+cu130", "sm_90", "EB407")]
+)
+def test_arm_h2_doctor_tells_a_jetson_of_its_own_wheels(
+    doctor: Doctor, tmp_path: Path, *, torch: str, archs: str, code: str
+) -> None:
+    env = torch_env(tmp_path, torch, archs=archs, python="3.10")
+    gpus = (card("Jetson AGX Orin", "8.7"),)
+    answer = doctor(env, "--ignore", "EB401", host=replace(SERVER, tegra="35.4.1", gpus=gpus))
+    assert answer.code == 1
+    assert answer.first.startswith(f"error {code}: torch {torch}"), answer.first
+    assert "35.4.1" in answer.first
+    assert "JetPack" in answer.repair
