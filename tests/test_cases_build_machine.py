@@ -200,3 +200,38 @@ def test_set_h1_pkg_resources_is_gone(
             " build"
         )
         assert answer.repair.endswith("'setuptools<82'")
+
+
+GB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("memory", "jobs"),
+    [
+        pytest.param({"memory_bytes": 32 * GB}, "6", id="oom_h1"),
+        pytest.param({"memory_bytes": 128 * GB, "memory_limit_bytes": 16 * GB}, "3", id="oom_h2"),
+    ],
+)
+def test_more_compilers_than_memory(
+    doctor: Doctor, tmp_path: Path, memory: dict[str, int], jobs: str
+) -> None:
+    """The limit of the container counts, whatever the machine has."""
+    env = ready(tmp_path, "2.8.0+cu128")
+    (tmp_path / "pyproject.toml").write_text(BUILDS_FLASH_ATTN, "utf-8")
+    host = told(machine(cores=16, **memory), TORCH_CUDA_ARCH_LIST="9.0")
+    answer = doctor(env, "--build", "--select", "EB605", host=host)
+    assert "EB605: 16 jobs of about 5 GB each may take 80 GB to build flash-attn" in answer.first
+    assert answer.repair.endswith(f"export MAX_JOBS={jobs}")
+    few = told(machine(cores=16, **memory), TORCH_CUDA_ARCH_LIST="9.0", MAX_JOBS=jobs)
+    assert doctor(env, "--build", "--fail-on", "note", host=few).code == 0
+
+
+BUILDS_FLASH_ATTN = """\
+[project]
+name = "x"
+version = "0"
+dependencies = []
+
+[tool.envbuild.build]
+flash-attn = { prefer = "source" }
+"""

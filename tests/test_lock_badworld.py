@@ -82,7 +82,9 @@ def test_a_uv_that_may_not_be_run(locked: World, tmp_path: Path) -> None:
     assert "could not be started: Permission denied" in fails_with(locked, tmp_path / "uv").message
 
 
-@pytest.mark.parametrize("version", ["0.4.0", "0.12.24", "", "of yesterday"])
+@pytest.mark.parametrize(
+    "version", ["0.4.0", pytest.param("0.6.8", id="drf_h5"), "0.12.24", "", "of yesterday"]
+)
 def test_a_uv_that_is_too_old(locked: World, tmp_path: Path, version: str) -> None:
     error = fails_with(locked, script(tmp_path, "exit 0", version))
     assert f"is `{f'uv {version}'.strip()}`, wanted uv 0.13.0 or newer" in error.message
