@@ -3,30 +3,30 @@
 Run by the install script: ``machine.py sha256 FILE``, ``free FOLDER``, ``probe URL ...``,
 ``hold DESCRIPTOR SECONDS FOLDER``, ``local LOCK GOAL FOLDERS MIRRORS``,
 ``sdist INDEX NAME VERSION``, ``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
+
+What only one of these needs is imported there: a run asks often, and HTTP alone takes 100 ms.
 """
+
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
 import os
-import re
 import shutil
-import ssl
 import sys
 import time
-import urllib.error
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from urllib.parse import unquote, urljoin, urlsplit
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
 
 PATIENCE = float(os.environ.get("UV_HTTP_TIMEOUT") or 10)
 
 
 def sha256(path: str) -> str:
     """Return the hash of a file."""
+    import hashlib
+
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while piece := file.read(1 << 20):
@@ -57,6 +57,8 @@ def hold(handle: str, seconds: str, folder: str) -> None:
 
 def locked(descriptor: int) -> bool:
     """Return whether the lock is had, or cannot be: there are file systems without locks."""
+    import fcntl
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -68,6 +70,10 @@ def locked(descriptor: int) -> bool:
 
 def reached(url: str) -> str:
     """Return why a host is not reached, empty where it answers at all; nothing is read."""
+    import ssl
+    import urllib.error
+    import urllib.request
+
     request = urllib.request.Request(url, method="HEAD")
     context = ssl._create_unverified_context()  # noqa: S323, SLF001 - no answer is used
     try:
@@ -81,6 +87,8 @@ def reached(url: str) -> str:
 
 def probe(urls: list[str]) -> list[str]:
     """Return a line for each host that is not reached."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(max_workers=8) as pool:
         answers = zip(urls, pool.map(reached, urls), strict=True)
         return [f"{url} is not reached: {answer}" for url, answer in answers if answer]
@@ -97,6 +105,9 @@ def mirrored(url: str, mirrors: str) -> str:
 
 def local_file(url: str, folders: str) -> str:
     """Return the file of a wheelhouse that stands for an address, empty where there is none."""
+    import re
+    from urllib.parse import unquote, urlsplit
+
     name = unquote(urlsplit(url).path.rpartition("/")[2])
     for folder in re.split(r"[,\s]+", folders):
         path = os.path.join(folder.removeprefix("file://"), name)
@@ -107,6 +118,9 @@ def local_file(url: str, folders: str) -> str:
 
 def relocated(text: str, folders: str, mirrors: str) -> tuple[str, list[str]]:
     """Return a lock whose files come from a wheelhouse and mirrors, and the addresses left."""
+    import json
+    import re
+
     left = []
 
     def change(match: re.Match[str]) -> str:
@@ -122,6 +136,11 @@ def relocated(text: str, folders: str, mirrors: str) -> tuple[str, list[str]]:
 
 def sdist(index: str, name: str, version: str) -> tuple[str, str]:
     """Return address and hash of the sdist of a release, as an index gives them now."""
+    import json
+    import re
+    import urllib.request
+    from urllib.parse import unquote, urljoin, urlsplit
+
     accept = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
     page = f"{index.rstrip('/')}/{name}/"
     request = urllib.request.Request(page, headers={"Accept": accept})
@@ -153,6 +172,8 @@ def download(
     url: str, digest: str, goal: str, folders: str, mirrors: str = "", offline: str = ""
 ) -> None:
     """Write a file whose hash is right; raise OtherBytesError where it is not."""
+    import urllib.request
+
     path = local_file(url, folders)
     if path:
         shutil.copyfile(path, goal)
@@ -181,11 +202,18 @@ def answer(verb: str, words: list[str]) -> str:
     if verb in ("download", "hold"):
         download(*words) if verb == "download" else hold(*words)
         return ""
-    lock, goal, folders, mirrors = words
+    return "\n".join(local(*words))
+
+
+def local(lock: str, goal: str, folders: str, mirrors: str) -> list[str]:
+    """Write the lock as it is installed here, and return the hosts that it leads to."""
+    from pathlib import Path
+    from urllib.parse import urlsplit
+
     text, left = relocated(Path(lock).read_text("utf-8"), folders, mirrors)
     Path(goal).write_text(text, "utf-8")
     asked = [urlsplit(url) for url in left if url.startswith("http")]
-    return "\n".join(sorted({f"{url.scheme}://{url.netloc}/" for url in asked}))
+    return sorted({f"{url.scheme}://{url.netloc}/" for url in asked})
 
 
 def main(arguments: list[str]) -> int:
