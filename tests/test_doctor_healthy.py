@@ -132,6 +132,12 @@ LARGE = (
             *("torch==2.8.0", "jax[cuda12]", "cupy-cuda12x", "keras"),
             *("nvidia-dali-cuda120", "transformer-engine[core_cu12]>=2"),
         ),
+        fails=(
+            ("keras", "No module named 'tensorflow'"),  # the backend it takes when told nothing
+            ("rec2idx", "No module named 'mxnet'"),  # a tool of DALI
+            # of 2.20: it looks for a folder that no wheel of CUDA 12 has, with a GPU or without
+            ("transformer_engine", "cudart shared object not found"),
+        ),
     ),
     Stack(name="rapids", requirements=("cuml-cu12",)),
     Stack(
