@@ -12,15 +12,15 @@ import re
 import struct
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfbytes import ElfError, Window
-from envbuild.core.elfdynamic import SYMTAB, parse_dynamic
-from envbuild.core.elfheader import parse_header
-from envbuild.core.elfsymbols import Symbols
+from envbuild.core.elf.dynamic import SYMTAB, parse_dynamic
+from envbuild.core.elf.header import parse_header
+from envbuild.core.elf.pieces import ElfError, Window
+from envbuild.core.elf.symbols import Symbols
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from envbuild.core.elfbytes import Bytes
+    from envbuild.core.elf.pieces import Bytes
 
 _SYMBOL = struct.Struct("<IBBHQQ")
 _BINDINGS, _KINDS, _UNEXPORTED_KINDS = {0, 1, 2, 10}, set(range(11)), {3, 4}

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envbuild.core import distinfo
-from envbuild.core.elf import Elf, ElfError
-from envbuild.core.fatbin import LINKED, RELOCATABLE, device_code
+from envbuild.core.elf.fatbin import LINKED, RELOCATABLE, device_code
+from envbuild.core.elf.sharedobject import Elf, ElfError
 from envbuild.core.installedrequires import marker_environments, parsed
-from envbuild.core.ldcache import MAGIC, LdCacheError, parse_ld_cache
+from envbuild.core.link.ldcache import MAGIC, LdCacheError, parse_ld_cache
 from envbuild.core.locktexts import read_pylock, read_requirements, read_uv_lock
-from envbuild.core.projectfile import parse_project, requirement_files_named
+from envbuild.core.project.manifest import parse_project, requirement_files_named
+from envbuild.core.project.positions import toml_positions
+from envbuild.core.project.requirementsfile import parse_requirements_file
 from envbuild.core.pylock import exported_packages, read_target_lock
 from envbuild.core.pyvenv import parse_pyvenv
 from envbuild.core.recordfile import parse_record
-from envbuild.core.requirementsfile import parse_requirements_file
 from envbuild.core.simplepage import parse_page
-from envbuild.core.tomlpositions import toml_positions
 from envbuild.core.torchversion import parse_torch_version
 from envbuild.core.uvlock import requires_python_in
 from envbuild.core.wheelmetadata import parse_metadata

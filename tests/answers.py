@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fakes import candidate, project
 
 from envbuild.catalog.reader import Catalog
-from envbuild.core.verify import verify
+from envbuild.core.verify.proof import verify
 from envbuild.model.finding import Severity
 from envbuild.model.lock import TargetLock
 from envbuild.model.stack import IndexPin, Stack

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from elfmaker import Held, make_elf
 
-from envbuild.core.elf import Elf
-from envbuild.core.linkreport import read_links
-from envbuild.core.loadersearch import SearchPath
-from envbuild.core.process import Program
-from envbuild.core.stoppedmodules import Sources
+from envbuild.core.elf.sharedobject import Elf
+from envbuild.core.link.process import Program
+from envbuild.core.link.report import read_links
+from envbuild.core.link.search import SearchPath
+from envbuild.core.link.stoppedmodules import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

@@ -12,17 +12,17 @@ from checkvalues import env
 from elfmaker import SASS, Held, fat_binary, make_elf
 from spending import spent
 
-from envbuild.core.elf import Elf, ElfError
-from envbuild.core.fatbin import device_code
+from envbuild.core.elf.fatbin import device_code
+from envbuild.core.elf.sharedobject import Elf, ElfError
 from envbuild.core.installedrequires import marker_environments, parsed
-from envbuild.core.ldcache import MAGIC, LdCacheError, parse_ld_cache
+from envbuild.core.link.ldcache import MAGIC, LdCacheError, parse_ld_cache
 from envbuild.core.locktexts import read_pylock, read_requirements, read_uv_lock
-from envbuild.core.projectfile import parse_project
+from envbuild.core.project.manifest import parse_project
+from envbuild.core.project.positions import toml_positions
+from envbuild.core.project.requirementsfile import BadLine, parse_requirements_file
 from envbuild.core.pylock import exported_packages, read_target_lock
 from envbuild.core.recordfile import parse_record
-from envbuild.core.requirementsfile import BadLine, parse_requirements_file
 from envbuild.core.simplepage import parse_page
-from envbuild.core.tomlpositions import toml_positions
 from envbuild.core.torchversion import parse_torch_version
 from envbuild.core.wheelmetadata import parse_metadata
 from envbuild.errors import InputError, WorldError

@@ -8,7 +8,7 @@ import pytest
 from index import local_wheel
 from lockworld import LINUX, pyproject
 
-from envbuild.core.projectfile import parse_project
+from envbuild.core.project.manifest import parse_project
 from envbuild.core.requirementstxt import parse_requirements
 from envbuild.core.uvlock import versions_in
 from envbuild.model.report import Outcome

@@ -10,7 +10,7 @@ from fakes import pinned, target
 from index import CP311, local_wheel
 from lockworld import pyproject
 
-from envbuild.core.projectfile import parse_project
+from envbuild.core.project.manifest import parse_project
 from envbuild.core.uvlock import versions_in
 from envbuild.errors import RefusedError
 

@@ -14,8 +14,8 @@ from scriptworld import SCRIPT, SHELL, SHELLS, bare, make_script
 from test_core_dockerfile import BUILT, source
 from test_core_plan import LOCK, pinned, plan
 
-from envbuild.core.dockerfile import render_dockerfile
-from envbuild.core.script import ScriptSource, render_script
+from envbuild.core.script.dockerfile import render_dockerfile
+from envbuild.core.script.install import ScriptSource, render_script
 
 if TYPE_CHECKING:
     from pathlib import Path

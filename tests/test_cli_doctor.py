@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 from envbuild.cli.doctorcommand import DoctorWorld
 from envbuild.cli.main import main
 from envbuild.core.cause import findings_to_mend, sort_findings
-from envbuild.core.repair import Ground, repair_plan
+from envbuild.core.repair.plan import Ground, repair_plan
 from envbuild.errors import InputError
 from envbuild.model.diagnosis import DoctorReport, RuleText, Subject
 from envbuild.model.finding import Severity

@@ -7,7 +7,7 @@ import sys
 import pytest
 from test_core_pyprojectedit import COUPLED, SETTINGS
 
-from envbuild.core.boundproject import bound_project
+from envbuild.core.binding.project import bound_project
 from envbuild.core.scratch import scratch_index, scratch_pyproject
 from envbuild.errors import InputError
 

@@ -9,7 +9,7 @@ from fakes import FakeFacts, FakeSource, code, context, cuda, linux, target, whe
 from packaging.specifiers import SpecifierSet
 
 from envbuild.core.candidates import belongs, candidates
-from envbuild.core.targetversions import oldest_driver
+from envbuild.core.project.targetversions import oldest_driver
 from envbuild.core.torchcode import coverage_notes
 from envbuild.model.facts import TorchBuild
 from envbuild.model.project import IndexUrls

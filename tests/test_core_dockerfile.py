@@ -15,9 +15,14 @@ from packaging.version import Version
 from test_core_plan import LOCK, POINTOPS, pinned, plan
 
 from envbuild.cli.main import main
-from envbuild.core.dockerfile import DockerSource, render_dockerfile, render_ignore, toolkit_image
-from envbuild.core.generated import is_untouched, parse_header
-from envbuild.core.plan import OLDEST_UV
+from envbuild.core.script.dockerfile import (
+    DockerSource,
+    render_dockerfile,
+    render_ignore,
+    toolkit_image,
+)
+from envbuild.core.script.generated import is_untouched, parse_header
+from envbuild.core.script.plan import OLDEST_UV
 from envbuild.world.uv import OLDEST
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.doctortable import DoctorTable, code_prefix, parse_doctor_table
+from envbuild.core.project.doctor import DoctorTable, code_prefix, parse_doctor_table
 from envbuild.errors import InputError
 
 

@@ -15,10 +15,10 @@ from fuzzing import FUZZ, mutated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core import elfhash
-from envbuild.core.elf import Elf, ElfError
-from envbuild.core.elfbytes import TABLE_LIMIT, UnreadElfError, Window
-from envbuild.core.elfheader import parse_kind
+from envbuild.core.elf import hashtable as elfhash
+from envbuild.core.elf.header import parse_kind
+from envbuild.core.elf.pieces import TABLE_LIMIT, UnreadElfError, Window
+from envbuild.core.elf.sharedobject import Elf, ElfError
 
 RICH = {
     "soname": "liba.so.1",

@@ -6,8 +6,8 @@ import pytest
 from elfmaker import Held, make_elf
 from imagemaker import NVIDIA, with_torch
 
-from envbuild.core.elf import Elf, ElfError
-from envbuild.core.elfsymbols import LARGE
+from envbuild.core.elf.sharedobject import Elf, ElfError
+from envbuild.core.elf.symbols import LARGE
 
 LONG = f"_Z{'x' * 3000}"
 PARTS = {

@@ -11,8 +11,8 @@ from fuzzing import FUZZ, mutated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.elfbytes import ElfError
-from envbuild.core.fatbin import RELOCATABLE, device_code
+from envbuild.core.elf.fatbin import RELOCATABLE, device_code
+from envbuild.core.elf.pieces import ElfError
 
 MANY = fat_binary((SASS, 80, 0), (SASS, 90, ONLY_THIS), (PTX, 90, 0))
 

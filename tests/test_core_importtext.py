@@ -7,7 +7,7 @@ from fuzzing import FUZZ
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.importtext import Imported, ImportText, mentions, read_imports
+from envbuild.core.link.importtext import Imported, ImportText, mentions, read_imports
 
 
 def of(text: str) -> dict[str, bool]:

@@ -10,7 +10,7 @@ from fuzzing import FUZZ, mutated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.ldcache import MAGIC, LdCacheError, parse_ld_cache
+from envbuild.core.link.ldcache import MAGIC, LdCacheError, parse_ld_cache
 
 X86_64, AARCH64 = 0x0303, 0x0A03
 

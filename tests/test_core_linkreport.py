@@ -10,7 +10,7 @@ from fuzzing import FUZZ, mutated
 from hypothesis import given
 from imagemaker import LIBC, NVIDIA, OLD_TORCH, SITE, TAG, TORCH, Image, machine, with_torch
 
-from envbuild.core.linksymbols import newest_of
+from envbuild.core.link.symbols import newest_of
 from envbuild.model.links import MissingLibrary, MissingSymbol, MissingVersion
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from imagemaker import SITE, machine, with_torch
 
-from envbuild.core.linkvariants import for_other_cuda, for_other_torch
+from envbuild.core.link.variants import for_other_cuda, for_other_torch
 
 if TYPE_CHECKING:
     from imagemaker import Image

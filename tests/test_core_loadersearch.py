@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from elfmaker import Held, make_elf
 
-from envbuild.core.elf import Elf
-from envbuild.core.loadersearch import Module, SearchPath
+from envbuild.core.elf.sharedobject import Elf
+from envbuild.core.link.search import Module, SearchPath
 
 
 def module(path: str, **parts: object) -> Module:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.mangled import readable
+from envbuild.core.elf.mangled import readable
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.plan import bytes_of, plan_for, sync_options
-from envbuild.core.projectfile import parse_project
+from envbuild.core.project.manifest import parse_project
+from envbuild.core.script.plan import bytes_of, plan_for, sync_options
 from envbuild.errors import RefusedError
 from envbuild.model.lock import Artifact, Pinned, TargetLock
 from envbuild.model.plan import Compile, InstallLock, MakeEnvironment, SelfCheck

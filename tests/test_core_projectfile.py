@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from envbuild.core.projectchecks import may_agree
-from envbuild.core.projectfile import KEYS, MINIMAL, parse_project, requirement_files_named
+from envbuild.core.project.checks import may_agree
+from envbuild.core.project.manifest import KEYS, MINIMAL, parse_project, requirement_files_named
 from envbuild.errors import InputError
 from envbuild.model.project import BuildSpec, IndexUrls, Layer, Prefer, Project
 from envbuild.model.target import Platform, Target

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.pyprojectedit import edit_pyproject
+from envbuild.core.binding.edit import edit_pyproject
 from envbuild.core.uvsettings import NEVER, UvSettings
 from envbuild.model.wheel import IndexPage, PageKind
 

@@ -27,8 +27,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuild.core.cause import findings_to_mend, sort_findings
-from envbuild.core.repair import Ground, repair_plan
-from envbuild.core.repairwish import requirement_name, wish_of
+from envbuild.core.repair.plan import Ground, repair_plan
+from envbuild.core.repair.wish import requirement_name, wish_of
 from envbuild.model.fix import Export, Install, Manual, Reinstall, Relock, Remove, Unset
 from envbuild.model.installed import EnvironmentKind, Ownership
 from envbuild.model.layers import Layers

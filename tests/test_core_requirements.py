@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 import tomlkit
 
-from envbuild.core.fields import Problems
-from envbuild.core.requirements import file_requirements, files_of, table_requirements
-from envbuild.core.tomlpositions import toml_positions
+from envbuild.core.project.fields import Problems
+from envbuild.core.project.positions import toml_positions
+from envbuild.core.project.requirements import file_requirements, files_of, table_requirements
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:

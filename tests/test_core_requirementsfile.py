@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
-from envbuild.core.requirementsfile import (
+from envbuild.core.project.requirementsfile import (
     BadLine,
     FileRequirement,
     Include,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuild.core.shell import assignment, comment, here_document, quote
+from envbuild.core.script.shell import assignment, comment, here_document, quote
 
 SHELL = which("dash") or "/bin/sh"
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=60)

@@ -8,7 +8,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuild.core.tomlpositions import toml_positions
+from envbuild.core.project.positions import toml_positions
 
 KEYS = st.sampled_from(["a", "b-c", "d_1", "ä", "x.y", "with space", "7"])
 VALUES = st.recursive(

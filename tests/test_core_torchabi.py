@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from envbuild.core.link.torchusers import abi_of, has_old_string, is_stable
 from envbuild.core.torchabi import torch_minors, torch_range
-from envbuild.core.torchusers import abi_of, has_old_string, is_stable
 
 STRING = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 OLD_ERROR = "_ZN3c105ErrorC2ENS_14SourceLocationESs"

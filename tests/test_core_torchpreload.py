@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from imagemaker import NEW_TORCH, NVIDIA, OLD_TORCH, SITE, Image
 
-from envbuild.core.torchpreload import Opened, Preload, parse_preload, preload_path
+from envbuild.core.link.torchpreload import Opened, Preload, parse_preload, preload_path
 
 LISTED = (
     Opened("cuda_runtime", "libcudart.so.*[0-9]"),

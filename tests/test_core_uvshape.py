@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envbuild.core.projectfile import parse_project
+from envbuild.core.project.manifest import parse_project
 from envbuild.errors import InputError
 
 PROJECT = """

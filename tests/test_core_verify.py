@@ -9,7 +9,7 @@ import pytest
 from fakes import FakeFacts, candidate, capability, code, cuda, linux, pinned, target, wheel
 
 from envbuild.core.lockview import parse_local
-from envbuild.core.verify import refuses, verify
+from envbuild.core.verify.proof import refuses, verify
 from envbuild.model.facts import Pairing, TorchBuild
 from envbuild.model.finding import Severity
 from envbuild.model.lock import Artifact, Pinned, TargetLock

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from envbuild.core.projectfile import parse_project
+from envbuild.core.project.manifest import parse_project
 from envbuild.errors import InputError
 from envbuild.model.project import Layer
 

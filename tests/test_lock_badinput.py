@@ -12,7 +12,7 @@ from index import LocalIndex, local_wheel
 from lockrun import assert_clear, run_lock, snapshot, temporary
 from lockworld import World, populate, pyproject
 
-from envbuild.core.projectfile import parse_project
+from envbuild.core.project.manifest import parse_project
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from lockworld import pyproject
 from envbuild.commands.locked import read_locked
 from envbuild.commands.sync import SyncOptions, sync
 from envbuild.core.packagefile import package_text
-from envbuild.core.projectfile import parse_project
-from envbuild.core.script import ScriptSource, render_script
+from envbuild.core.project.manifest import parse_project
+from envbuild.core.script.install import ScriptSource, render_script
 from envbuild.core.wheeltags import fits
 from envbuild.errors import InputError, RefusedError
 from envbuild.model.report import Outcome

@@ -26,7 +26,7 @@ from jsonschema import Draft202012Validator
 
 from envbuild.core.anonymous import anonymized, anonymous_text
 from envbuild.core.cause import findings_to_mend, sort_findings
-from envbuild.core.repair import Ground, repair_plan
+from envbuild.core.repair.plan import Ground, repair_plan
 from envbuild.model.diagnosis import DoctorReport, NotJudged, Repair, RuleText, Subject
 from envbuild.model.finding import Severity
 from envbuild.model.fix import RepairStep

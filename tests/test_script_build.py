@@ -12,7 +12,7 @@ from buildworld import CPP, KERNEL, write_compiler, write_source, write_toolkit
 from lockworld import World, pyproject
 from scriptworld import bare, contents, make_script, run_script, versions
 
-from envbuild.core.fatbin import device_code
+from envbuild.core.elf.fatbin import device_code
 
 if TYPE_CHECKING:
     import subprocess

@@ -17,7 +17,7 @@ from buildworld import CPP, KERNEL, write_compiler, write_source, write_toolkit
 from lockworld import PYTHON, UV, World, pyproject
 from scriptworld import SCRIPT, SHELL, bare, make_script, run_script
 
-from envbuild.core.script import EXIT_CODES
+from envbuild.core.script.install import EXIT_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

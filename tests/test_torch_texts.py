@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from envbuild.core.torchpreload import parse_preload, preload_path
+from envbuild.core.link.torchpreload import parse_preload, preload_path
 from envbuild.world.http import HttpClient
 from envbuild.world.remotezip import open_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from envbuild.core.torchpreload import Opened
+    from envbuild.core.link.torchpreload import Opened
 
 pytestmark = pytest.mark.online
 

@@ -12,8 +12,8 @@ from elfmaker import ONLY_THIS, PTX, SASS, fat_binary, make_elf
 from imagemaker import NVIDIA, SITE, TORCH, with_torch
 from test_core_ldcache import X86_64, cache
 
-from envbuild.core.elf import ElfError
-from envbuild.core.elfbytes import TABLE_LIMIT
+from envbuild.core.elf.pieces import TABLE_LIMIT
+from envbuild.core.elf.sharedobject import ElfError
 from envbuild.model.installed import EnvironmentKind, Installed, TorchText
 from envbuild.world.binaries import read_device_codes, read_ld_cache, read_links
 from envbuild.world.objectfiles import FileBytes, ObjectFiles, OpenFiles

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import counted, owners_for, shortened
 from envbuild.checks.rule import rule
-from envbuild.core.elfheader import CUT_SHORT
+from envbuild.core.elf.header import CUT_SHORT
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual, Reinstall
 from envbuild.model.installed import Installed, Ownership

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import requirements_of, shortened
-from envbuild.core.libnames import is_torch_library
+from envbuild.core.elf.libnames import is_torch_library
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual
 

@@ -14,7 +14,7 @@ from envbuild.checks.lazylibraries import for_torch_alone, is_lazy, without_tool
 from envbuild.checks.owners import owners_for, shortened, torch_cuda, torch_label, torch_pin
 from envbuild.checks.rule import rule
 from envbuild.checks.tables import first_from, majors_of, package_for
-from envbuild.core.libnames import is_torch_library
+from envbuild.core.elf.libnames import is_torch_library
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual, Reinstall
 from envbuild.model.installed import Installed, Ownership

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from envbuild.checks.rule import rule
-from envbuild.core.verify_origin import INDEX_ONLY
+from envbuild.core.verify.origin import INDEX_ONLY
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual, Remove
 from envbuild.model.installed import Installed

@@ -18,7 +18,7 @@ from envbuild.checks.owners import (
     variable_of,
 )
 from envbuild.checks.rule import rule
-from envbuild.core.libnames import is_from_wheel
+from envbuild.core.elf.libnames import is_from_wheel
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual, Unset
 from envbuild.model.host import Host

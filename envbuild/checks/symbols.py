@@ -20,7 +20,7 @@ from envbuild.checks.rule import rule
 from envbuild.checks.symbolspans import described, newest, spans_of
 from envbuild.checks.tables import package_for
 from envbuild.checks.torchextension import other_torch
-from envbuild.core.libnames import is_torch_symbol
+from envbuild.core.elf.libnames import is_torch_symbol
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Install, Manual, Reinstall, Remove, Unset
 from envbuild.model.installed import Installed, Ownership

@@ -18,10 +18,10 @@ from envbuild.checks.owners import (
 )
 from envbuild.checks.rule import rule
 from envbuild.checks.torchpairs import built_for, matching, minor_of, pinned_torch, rebuild
-from envbuild.core.libnames import is_torch_symbol
-from envbuild.core.mangled import readable
+from envbuild.core.elf.libnames import is_torch_symbol
+from envbuild.core.elf.mangled import readable
+from envbuild.core.link.torchusers import abi_of
 from envbuild.core.torchabi import torch_minors, torch_range
-from envbuild.core.torchusers import abi_of
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual
 from envbuild.model.installed import Installed, Ownership

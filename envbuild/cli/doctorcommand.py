@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envbuild.commands.doctor import DoctorOptions, exit_code
-from envbuild.core.doctortable import code_prefix
+from envbuild.core.project.doctor import code_prefix
 from envbuild.errors import InputError
 from envbuild.render.doctoranswer import DoctorManner, render_diagnosis, render_page, render_rules
 from envbuild.render.doctortext import render_failed_repair, render_plan

@@ -17,8 +17,8 @@ from envbuild.core.redact import without_credentials
 from envbuild.core.requirementstxt import PYPI_URL
 from envbuild.core.scratch import scratch_index, stand_in_sha256, with_real_pages
 from envbuild.core.uvlock import finish_uv_lock
-from envbuild.core.verify import verify
-from envbuild.core.verify_origin import index_only
+from envbuild.core.verify.origin import index_only
+from envbuild.core.verify.proof import verify
 from envbuild.core.wanted import default_groups, wanted_for
 from envbuild.core.yanked import withdrawn
 from envbuild.errors import WorldError

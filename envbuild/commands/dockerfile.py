@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from envbuild import __version__
 from envbuild.commands.locked import read_locked
 from envbuild.commands.script import PTX, concluded, remembered, script_path, script_text
-from envbuild.core.dockerfile import DockerSource, render_dockerfile, render_ignore
-from envbuild.core.generated import parse_header
-from envbuild.core.plan import is_by_project
-from envbuild.core.script import project_is_installed
+from envbuild.core.script.dockerfile import DockerSource, render_dockerfile, render_ignore
+from envbuild.core.script.generated import parse_header
+from envbuild.core.script.install import project_is_installed
+from envbuild.core.script.plan import is_by_project
 from envbuild.errors import RefusedError
 
 if TYPE_CHECKING:

@@ -168,7 +168,7 @@ def _plan(problems: tuple[Problem, ...], evidence: Evidence) -> tuple[RepairStep
     findings = findings_to_mend(problems)
     if not any(finding.fixes for finding in findings):
         return ()
-    from envbuild.core.repair import Ground, repair_plan  # noqa: PLC0415 - most have no need of it
+    from envbuild.core.repair.plan import Ground, repair_plan  # noqa: PLC0415 - most have no need of it
 
     ground = Ground(
         installed=evidence.installed,

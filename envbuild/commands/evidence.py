@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from envbuild.core.doctortable import DoctorTable, parse_doctor_table
+from envbuild.core.project.doctor import DoctorTable, parse_doctor_table
 from envbuild.errors import EnvbuildError
 from envbuild.model.builds import Builds
 from envbuild.model.host import Host
@@ -149,7 +149,7 @@ class Evidence:
             return targets[0]
         if not targets:
             return ("", ())
-        from envbuild.core.repairlock import chosen_lock  # noqa: PLC0415 - rarely needed
+        from envbuild.core.repair.bylock import chosen_lock  # noqa: PLC0415 - rarely needed
 
         layers = self.get(Layers)
         lock = chosen_lock(layers, self.installed)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from envbuild.commands.projectreading import parsed_project, pylock_path
-from envbuild.core.plan import plan_for
 from envbuild.core.pylock import read_target_lock
+from envbuild.core.script.plan import plan_for
 from envbuild.errors import InputError
 from envbuild.model.project import Layer
 

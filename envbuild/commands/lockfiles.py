@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envbuild.commands.projectreading import pylock_path
-from envbuild.core.boundproject import bound_project
+from envbuild.core.binding.project import bound_project
 from envbuild.core.compare import compare_code, compare_locks, compare_sets, compare_versions
 from envbuild.core.pylock import read_target_lock, render_pylock
 from envbuild.core.requirementstxt import parse_requirements, render_requirements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envbuild.core.projectfile import parse_project, requirement_files_named
+from envbuild.core.project.manifest import parse_project, requirement_files_named
 from envbuild.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
-from envbuild.core.boundproject import bound_project
+from envbuild.core.binding.project import bound_project
 from envbuild.core.pylock import read_target_lock
 from envbuild.core.redact import credentials_of
 from envbuild.core.scratch import scratch_pyproject, target_pyproject

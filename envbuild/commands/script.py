@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from envbuild.commands.locked import read_locked
-from envbuild.core.generated import is_untouched, parse_header
-from envbuild.core.script import ScriptSource, project_is_installed, render_script
+from envbuild.core.script.generated import is_untouched, parse_header
+from envbuild.core.script.install import ScriptSource, project_is_installed, render_script
 from envbuild.model.plan import InstallLock
 from envbuild.model.rendered import RenderReport
 from envbuild.model.report import MISSING, Outcome

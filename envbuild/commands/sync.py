@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from envbuild.commands.locked import read_locked
 from envbuild.core.frozen import base_changes
 from envbuild.core.lockfresh import stale_reasons
-from envbuild.core.plan import build_aim
+from envbuild.core.script.plan import build_aim
 from envbuild.core.wheeltags import glibc_numbers
 from envbuild.errors import RefusedError
 from envbuild.model.plan import Compile, InstallLock

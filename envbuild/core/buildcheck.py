@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from envbuild.core.archs import Coverage, coverage, describe
-from envbuild.core.libnames import is_torch_symbol
+from envbuild.core.elf.libnames import is_torch_symbol
 from envbuild.core.torchabi import torch_range
 from envbuild.model.finding import Finding, Severity
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.utils import canonicalize_name
 
 from envbuild.core.lockfresh import input_reasons, pinned_names
-from envbuild.core.projectfile import parse_project
+from envbuild.core.project.manifest import parse_project
 from envbuild.core.pylock import read_target_lock
 from envbuild.core.tomltext import parse_toml
 from envbuild.core.wheeltags import local_of

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from envbuild.core.libnames import is_torch_symbol
+from envbuild.core.elf.libnames import is_torch_symbol
 from envbuild.core.packagefile import package_bytes
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from envbuild.core.archs import Coverage, coverage, describe, own_code_only, toolkit_knows
 from envbuild.core.jetson import jetson_reason
-from envbuild.core.targetversions import oldest_driver
+from envbuild.core.project.targetversions import oldest_driver
 from envbuild.core.torchcode import capabilities, torch_code
 from envbuild.core.treebuild import accepts_build, satisfies
 from envbuild.core.wanted import asked

@@ -10,7 +10,7 @@ from envbuild.core.candidates import belongs
 from envbuild.core.context import fitting
 from envbuild.core.indexpages import pypi_page, pytorch_page
 from envbuild.core.pairing import pairs, torch_for
-from envbuild.core.verify_origin import INDEX_ONLY
+from envbuild.core.verify.origin import INDEX_ONLY
 from envbuild.core.wanted import accepts, asked
 from envbuild.core.wheeltags import local_of, public_of
 from envbuild.model.stack import IndexPin, PypiPin, Refusal

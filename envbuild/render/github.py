@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from envbuild.core.project.positions import toml_positions
 from envbuild.core.redact import redact_text
-from envbuild.core.tomlpositions import toml_positions
 from envbuild.model.finding import Severity
 from envbuild.model.report import Outcome
 from envbuild.render.rows import worst_first

@@ -7,15 +7,15 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from envbuild.core.elf import ElfError
-from envbuild.core.elfbytes import UnreadElfError
-from envbuild.core.fatbin import GpuCodeError, device_code
-from envbuild.core.ldcache import LIMIT, LdCacheError, parse_ld_cache
-from envbuild.core.linkreport import read_links as links_of
-from envbuild.core.linkroots import tag_of
-from envbuild.core.loadersearch import SearchPath
-from envbuild.core.process import GLOBAL_DEPS, Program
-from envbuild.core.stoppedmodules import Sources
+from envbuild.core.elf.fatbin import GpuCodeError, device_code
+from envbuild.core.elf.pieces import UnreadElfError
+from envbuild.core.elf.sharedobject import ElfError
+from envbuild.core.link.ldcache import LIMIT, LdCacheError, parse_ld_cache
+from envbuild.core.link.process import GLOBAL_DEPS, Program
+from envbuild.core.link.report import read_links as links_of
+from envbuild.core.link.roots import tag_of
+from envbuild.core.link.search import SearchPath
+from envbuild.core.link.stoppedmodules import Sources
 from envbuild.model.links import BinaryCode, BrokenBinary, DeviceCodes
 from envbuild.world.objectfiles import ObjectFiles
 from envbuild.world.sharedobjects import shared_objects

@@ -7,7 +7,7 @@ import warnings
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from envbuild.core.elfwhole import is_whole
+from envbuild.core.elf.whole import is_whole
 from envbuild.world.objectfiles import ObjectFiles
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import posixpath
 from collections import deque
 from typing import IO, TYPE_CHECKING
 
-from envbuild.core.elf import Elf, ElfError
+from envbuild.core.elf.sharedobject import Elf, ElfError
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

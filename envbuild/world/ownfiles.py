@@ -65,7 +65,7 @@ class OwnReader:
             return None
 
     def _generated(self) -> Iterator[Generated]:
-        from envbuild.core.generated import is_untouched, parse_header  # noqa: PLC0415
+        from envbuild.core.script.generated import is_untouched, parse_header  # noqa: PLC0415
 
         for path in self._names(_SCRIPTS, _GENERATED):
             text = self._text(path) or ""
@@ -95,7 +95,7 @@ class OwnReader:
 
     def _requirements(self, pyproject: str) -> dict[str, str]:
         """Return the requirements files that the project names, and those that they name."""
-        from envbuild.core.projectfile import requirement_files_named  # noqa: PLC0415
+        from envbuild.core.project.manifest import requirement_files_named  # noqa: PLC0415
         from envbuild.errors import EnvbuildError  # noqa: PLC0415
 
         found: dict[str, str] = {}
