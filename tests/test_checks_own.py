@@ -138,6 +138,17 @@ def a_locked_project(
     [
         ('"six"', '"six", "einops"', "`einops` is required, the lock has no einops"),
         ('gpus = ["B200"]', 'gpus = ["H100"]', "the lock is for 10.0, the target for 9.0"),
+        (
+            'torch = "2.7.0"',
+            'torch = "2.8.*"',
+            "the lock has torch 2.7.0+cu128, the target wants `==2.8.*`",
+        ),
+        (
+            'gpus = ["B200"]',
+            'gpus = ["B200"]\ncuda = "13.0"',
+            "the lock is for CUDA 12.8, the target for CUDA `==13.0.*`",
+        ),
+        ('gpus = ["B200"]\n', "", "the lock is for CUDA 12.8, the target for the CPU"),
         ("targets.cu128]", "targets.new]", "pyproject.toml has no target `cu128` any more"),
         (
             '    "torch==2.7.0+cu128",\n',
@@ -187,6 +198,12 @@ def test_a_fresh_lock_is_silent(world: World, layer: str) -> None:
     world.write(pyproject("torch", "peft", "torch-scatter", "flash-attn", layer=layer))
     world.lock()
     assert judged(world.root) == []
+    text = world.read("pyproject.toml")
+    for torch, cuda in (("2.7.0+cu128", "12.8"), (">=2.6,<2.8", ">=12.6,<13"), ("2.7", "cu128")):
+        same = text.replace('torch = "2.7.0"\n', f'torch = "{torch}"\ncuda = "{cuda}"\n')
+        assert same != text
+        world.write(same)
+        assert judged(world.root) == []
     world.write(world.read("pyproject.toml") + '\n[project.urls]\nhome = "https://example.org"\n')
     assert judged(world.root) == []
 

@@ -50,6 +50,13 @@ def test_an_example_locks_and_stays_locked(name: str, tmp_path: Path) -> None:
     assert again.returncode == 0, again.stdout + again.stderr
 
 
+def test_the_readme_shows_what_is_said_of_the_example(tmp_path: Path) -> None:
+    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    shown = readme.partition("$ scripts/dev lock examples/ptv3-blackwell\n")[2]
+    done = lock(copy_of("ptv3-blackwell", tmp_path))
+    assert done.stdout.partition("\n\n")[0] == shown.partition("\n\n")[0]
+
+
 def test_all_of_pointcept_locks_where_a_hash_may_be_missing(tmp_path: Path) -> None:
     project = copy_of("pointcept-blackwell", tmp_path)
     done = lock(project, "--allow-unhashed")

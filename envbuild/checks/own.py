@@ -91,9 +91,9 @@ def stale_locks(layers: Layers) -> Iterator[Finding]:
     """Compare envbuild's locks with the project, as far as it can be told without solving.
 
     **What it finds.** A requirement that the lock does not hold or does not satisfy, another
-    Python, platform, base or GPUs than the target's, other source builds, a target that is gone;
-    and pins in `[tool.uv]` that contradict the lock, or that no longer hold torch. A pylock whose
-    versions and files contradict each other cannot be read, which is EB507.
+    Python, platform, base, torch, CUDA or GPUs than the target's, other source builds, a target
+    that is gone; and pins in `[tool.uv]` that contradict the lock, or that no longer hold torch. A
+    pylock whose versions and files contradict each other cannot be read, which is EB507.
 
     **Why it matters.** What is installed from the lock lacks what the project asks for, and the
     next `uv lock` may move torch to another build.

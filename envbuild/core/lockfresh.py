@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from envbuild.core.pylock import marker_environment
 from envbuild.core.treebuild import satisfies
+from envbuild.core.wheeltags import local_of
 from envbuild.model.project import Layer
 
 if sys.version_info >= (3, 11):
@@ -54,6 +55,7 @@ def input_reasons(
         dict.fromkeys(
             (
                 *_target(target, lock),
+                *_torch(target, lock),
                 *_requirements(project, target, lock, overridden(document)),
                 *_builds(project, lock),
                 *(_pins(document, lock) if own else ()),
@@ -78,6 +80,23 @@ def _target(target: Target, lock: TargetLock) -> Iterator[str]:
     if wanted and wanted != set(lock.capabilities):
         have = ", ".join(lock.capabilities) or "no GPU"
         yield f"the lock is for {have}, the target for {', '.join(sorted(wanted))}"
+
+
+def _torch(target: Target, lock: TargetLock) -> Iterator[str]:
+    """Compare the keys `torch` and `cuda`; a base has the only torch that there is for it.
+
+    A target without GPUs may have PyPI's torch, which has CUDA and no local version.
+    """
+    version = _versions(lock).get("torch")
+    if version is None or target.is_frozen:
+        return
+    if target.torch is not None and not satisfies(version, target.torch):
+        yield f"the lock has torch {version}, the target wants `{target.torch}`"
+    held = f"CUDA {lock.cuda}" if lock.cuda else "the CPU"
+    if target.is_cpu and local_of(version).startswith("cu"):
+        yield f"the lock is for {held}, the target for the CPU"
+    elif target.cuda is not None and not (lock.cuda and target.cuda.contains(lock.cuda)):
+        yield f"the lock is for {held}, the target for CUDA `{target.cuda}`"
 
 
 def overridden(document: Mapping[str, Any]) -> frozenset[str]:
