@@ -165,6 +165,26 @@ def test_an_interpreter_that_is_gone(made: MadeEnv) -> None:
     assert len(installed.distributions) == 2
     (why,) = installed.skipped
     assert why == f"`{made.prefix}/bin/python` is a link to an interpreter that is gone"
+    assert installed.lost_python == str(made.prefix.parent / "base" / "bin" / "python3.11")
+
+
+def test_an_interpreter_in_a_loop_is_not_called_gone(made: MadeEnv) -> None:
+    (made.prefix / "bin" / "python").unlink()
+    (made.prefix / "bin" / "python").symlink_to("python")
+    assert found(made.prefix / "bin" / "python").lost_python == ""
+
+
+def test_an_interpreter_that_is_gone_from_an_image(tmp_path: Path) -> None:
+    env = EnvMaker(tmp_path, image=True).venv()
+    assert env.read().lost_python == ""
+    (tmp_path / "base" / "bin" / "python3.11").unlink()
+    assert env.read().lost_python == "/base/bin/python3.11"
+
+
+def test_a_link_that_leads_nowhere_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "dead").symlink_to("nowhere")
+    with pytest.raises(InputError, match="found a link that leads nowhere at"):
+        found(tmp_path / "dead")
 
 
 def test_a_venv_of_another_python_than_it_says(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from envbuild.checks import (
     build,
     files,
     gpu,
+    interpreter,
     layers,
     own,
     packages,
@@ -33,6 +34,7 @@ TITLES = {
 FAMILIES: tuple[tuple[Rule, ...], ...] = (
     packages.RULES,
     files.RULES,
+    interpreter.RULES,
     symbols.RULES,
     systemlibraries.RULES,
     gpu.RULES,

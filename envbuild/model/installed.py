@@ -85,7 +85,8 @@ class Installed:
     ``root`` is the image's root (``/`` for the machine itself); every other path is absolute
     inside it. ``python`` is the interpreter's version as far as it can be read (``3.11.7``,
     ``3.11``), empty for a bare site folder. ``executable`` is the interpreter that repairs are
-    bound to, empty where there is none. ``sites`` are the folders of sys.path that can hold
+    bound to, empty where there is none; ``lost_python`` is where its link leads when nothing lies
+    there. ``sites`` are the folders of sys.path that can hold
     packages, in its order: PYTHONPATH, site-packages, and what ``.pth`` files add.
     ``own_sites`` are those of the environment itself. ``user_site`` is set only where the
     interpreter would add it and it exists. ``tops`` pairs each site with the names that can be
@@ -112,6 +113,7 @@ class Installed:
     free_threaded: bool = False
     tops: tuple[tuple[str, tuple[str, ...]], ...] = ()
     startup: tuple[tuple[str, str], ...] = ()
+    lost_python: str = ""
 
     def site_of(self, top: str) -> str | None:
         """Return the first site that a top-level name (``torch``) is imported from, or None."""

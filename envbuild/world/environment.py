@@ -75,6 +75,7 @@ def read_environment(
         free_threaded=layout.tag.endswith("t"),
         tops=tuple((site, content.tops) for site, content in contents.items()),
         startup=_startup(sites),
+        lost_python=layout.lost_python,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from envbuild.core.pyvenv import PyvenvConfig, parse_pyvenv
 from envbuild.errors import InputError
 from envbuild.model.installed import EnvironmentKind
-from envbuild.world.place import SITE_NAMES
+from envbuild.world.place import HINT, SITE_NAMES
 
 if TYPE_CHECKING:
     from envbuild.world.place import Place
@@ -20,6 +21,7 @@ _FOLDER = re.compile(r"python(?P<version>3\.\d+)(?P<threads>t?)")
 _PATCHLEVEL = re.compile(r'#define\s+PY_VERSION\s+"(3\.\d+\.\d+[\w.+]*)"')
 _CONDA_PYTHON = re.compile(r"python-(3\.\d+\.\d+[\w.]*)-[^-]+\.json")
 _STANDALONE = re.compile(r"c?python[-@]?(3\.\d+\.\d+)")
+_MOST_LINKS = 40
 _PYPY = re.compile(r"pypy3?\.?\d*")
 
 
@@ -41,6 +43,7 @@ class Layout:
     sites: tuple[str, ...]
     base_sites: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    lost_python: str = ""
 
 
 def read_layout(place: Place, *, root: Root) -> Layout:
@@ -66,6 +69,7 @@ def read_layout(place: Place, *, root: Root) -> Layout:
         sites=site_folders(place.prefix, tag, root=root),
         base_sites=site_folders(base, tag, root=root) if system_site and base else (),
         notes=notes + missing,
+        lost_python=_lost(executable, root=root) if kind is EnvironmentKind.VENV else "",
     )
 
 
@@ -131,7 +135,7 @@ def _tags(prefix: str, config: PyvenvConfig, *, root: Root) -> tuple[str, ...]:
             "for any other Python"
         )
     if not tags:
-        raise InputError(f"`{prefix}` has no `lib/python3.Y/site-packages`, wanted one")
+        raise InputError(f"`{prefix}` has no `lib/python3.Y/site-packages`, wanted one", hint=HINT)
     return tuple(sorted(tags, key=_order))
 
 
@@ -187,8 +191,31 @@ def _executable(place: Place, tag: str, *, root: Root) -> tuple[str, tuple[str, 
             return path, ()
     there = next((path for path in names if root.is_there(path)), None)
     if there is not None:
-        return there, (f"`{there}` is a link to an interpreter that is gone",)
+        why = "gone" if _lost(there, root=root) else "out of reach"
+        return there, (f"`{there}` is a link to an interpreter that is {why}",)
     return "", (f"`{place.prefix}/bin` has no interpreter",)
+
+
+def _lost(path: str, *, root: Root) -> str:
+    """Return where the link of an interpreter leads if certainly nothing lies there, else ''."""
+    try:
+        root.status(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return _end_of(path, root=root)
+    except OSError:
+        return ""
+    return ""
+
+
+def _end_of(path: str, *, root: Root) -> str:
+    """Follow the links from an interpreter as far as they lead."""
+    for _ in range(_MOST_LINKS):
+        try:
+            target = os.readlink(root.host_path(path, follow=False))  # noqa: PTH115
+        except OSError:
+            break
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return path
 
 
 def _version(prefix: str, base: str, config: PyvenvConfig, tag: str, *, root: Root) -> str:

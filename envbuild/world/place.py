@@ -18,7 +18,7 @@ SITE_NAMES = ("site-packages", "dist-packages")
 _INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*t?")
 _SITE_PREFIX = re.compile(r"(?P<prefix>.*)/lib(?:64)?/(?P<tag>(?:python|pypy)[\d.]+t?)/[^/]+")
 _IMAGE_PREFIXES = ("/.venv", "/app/.venv", "/opt/venv", "/venv", "/opt/conda", "/usr/local", "/usr")
-_HINT = "name a venv's folder or its interpreter: `envbuild doctor --python .venv`"
+HINT = "name a venv's folder or its interpreter: `envbuild doctor --python .venv`"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,9 +55,10 @@ def find_place(
         return _of_folder(path, root=root)
     if _INTERPRETER.fullmatch(posixpath.basename(path)) and root.is_there(path):
         return _of_interpreter(path, root=root)
-    found = "a file" if root.is_there(path) else "nothing"
     raise InputError(
-        f"found {found} at `{path}`, wanted an environment's folder or its interpreter", hint=_HINT
+        f"found {_what(path, root=root)} at `{path}`, wanted an environment's folder or its"
+        " interpreter",
+        hint=HINT,
     )
 
 
@@ -100,8 +101,18 @@ def _of_folder(path: str, *, root: Root) -> Place:
     raise InputError(
         f"found no environment in `{path}`, wanted `pyvenv.cfg`, `conda-meta` or "
         "`lib/pythonX.Y/site-packages` in it",
-        hint=_HINT,
+        hint=HINT,
     )
+
+
+def _what(path: str, *, root: Root) -> str:
+    if not root.is_there(path):
+        return "nothing"
+    try:
+        root.status(path)
+    except OSError:
+        return "a link that leads nowhere"
+    return "a file"
 
 
 def _of_site(path: str, *, root: Root) -> Place:
@@ -128,7 +139,7 @@ def _of_interpreter(path: str, *, root: Root) -> Place:
         raise InputError(
             f"the interpreter `{path}` has no `lib/pythonX.Y` in `{prefix}`, wanted a Python "
             "with its library",
-            hint=_HINT,
+            hint=HINT,
         )
     return Place(prefix=prefix, executable=path)
 
@@ -152,7 +163,7 @@ def _default(*, root: Root, environ: Mapping[str, str], around: Surroundings) ->
     raise InputError(
         "found no environment: no active venv, no `.venv` here or above, no active conda "
         "environment",
-        hint=_HINT,
+        hint=HINT,
     )
 
 

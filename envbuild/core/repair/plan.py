@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from envbuild.model.installed import Installed, Ownership
     from envbuild.model.layers import Layers
 
+REVIVE = "uv venv --allow-existing"
+"""How a command begins that must come first: without an interpreter uv installs nothing."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ground:
@@ -46,6 +49,7 @@ def repair_plan(findings: Iterable[Finding], ground: Ground) -> tuple[RepairStep
     wish = wish_of(findings, installed=ground.installed, ownership=ground.ownership)
     steps = (*_package_steps(wish, ground), *_variable_steps(wish), *_manual_steps(wish))
     bound = ground.installed.executable and ground.installed.root == "/"
+    steps = tuple(sorted(steps, key=lambda step: not step.text.startswith(REVIVE)))
     return steps if bound else tuple(_as_text(step) for step in steps)
 
 
@@ -93,7 +97,9 @@ def _variable_steps(wish: Wish) -> Iterator[RepairStep]:
 
 def _manual_steps(wish: Wish) -> Iterator[RepairStep]:
     for text in _joined(wish.commands):
-        yield RepairStep(reason="on the system", text=text)
+        revives = text.startswith(REVIVE)
+        reason = "link the interpreter anew, the packages stay" if revives else "on the system"
+        yield RepairStep(reason=reason, text=text)
     for text in wish.manual:
         yield RepairStep(reason="by hand", text=in_words(text))
 
