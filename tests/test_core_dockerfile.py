@@ -139,6 +139,12 @@ def test_an_edit_is_seen() -> None:
     assert parse_header("FROM ubuntu\n") is None
 
 
+@pytest.mark.parametrize("image", ["", "a b", "a\nRUN id", "a'b"])
+def test_what_is_no_image_is_refused(image: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dockerfile", str(EXAMPLE), "--dry-run", "--base", image]) == 2
+    assert "wanted the reference of an image" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["script", "dockerfile"])
 def test_the_files_of_the_example_are_those_of_its_lock(
     command: str, capsys: pytest.CaptureFixture[str]

@@ -96,6 +96,22 @@ def old_uv(world: World) -> Mapping[str, str]:
     return {"PATH": program(world, "uv", "echo 'uv 0.9.30 (abc 2025)'")}
 
 
+def no_version_of_uv(world: World) -> Mapping[str, str]:
+    return {"PATH": program(world, "uv", r"printf 'a\\033[31mb\\0c\\n'")}
+
+
+def failing_uv(world: World) -> Mapping[str, str]:
+    return {"PATH": program(world, "uv", "echo 99999999999999999999.1; exit 1")}
+
+
+def no_interpreter_of_uv(world: World) -> Mapping[str, str]:
+    return {"PATH": program(world, "uv", "[ $1 = --version ] && echo 'uv 99999999999999999999.1'")}
+
+
+def word_of_uv(world: World) -> Mapping[str, str]:
+    return {"PATH": program(world, "uv", "[ $1 = --version ] && echo 'uv 0.13.9' || echo hello")}
+
+
 def no_python(_: World) -> Mapping[str, str]:
     managed = {"UV_PYTHON_PREFERENCE": "only-managed", "UV_PYTHON_INSTALL_DIR": "/nonexistent"}
     return {**managed, "UV_PYTHON_DOWNLOADS": "never"}
@@ -183,8 +199,8 @@ CASES: Mapping[int, tuple[Callable[[World], Mapping[str, str]], ...]] = {
     0: (done,),
     2: (folder_of_the_users,),
     10: (no_uv,),
-    11: (old_uv,),
-    12: (no_python,),
+    11: (old_uv, no_version_of_uv, failing_uv),
+    12: (no_python, no_interpreter_of_uv, word_of_uv),
     13: (no_temporary_folder, small_disk),
     14: (no_network,),
     15: (no_nvcc,),

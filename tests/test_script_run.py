@@ -33,6 +33,8 @@ from scriptworld import (
 )
 from test_lock_frozen import IMAGE, NVIDIAS, image, write
 
+from envbuild.model.report import Outcome
+
 if TYPE_CHECKING:
     from index import LocalIndex
 
@@ -74,6 +76,14 @@ def a_script_with_torch(world: World) -> World:
     world.lock()
     make_script(world)
     return world
+
+
+def test_a_lock_whose_lines_git_gave_other_ends(made: World) -> None:
+    path = made.root / "lockfiles/pylock.cu128.toml"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    ended = run_script(made)
+    assert ended.returncode == 0, ended.stderr
+    assert make_script(made, check=True).outcome is Outcome.FRESH
 
 
 def test_shellcheck_finds_nothing(made: World) -> None:

@@ -142,6 +142,38 @@ def test_a_repository_of_plain_files_with_submodules(
     assert "has no folder `none`" in ended.stderr
 
 
+def test_a_folder_that_a_link_leads_to(world: World, made: Made, tmp_path: Path) -> None:
+    write_source(tmp_path / "tree/libs/ext", "gitext", hollow="")
+    (tmp_path / "tree/ext").symlink_to("libs/ext")
+    linked = commit(tmp_path / "tree", tmp_path / "linked.git")
+    was = f"{made.repository.url}@{made.repository.commit}"
+    relock(world, was, f"{linked.url}@{linked.commit}#subdirectory=ext")
+    ended = run(world)
+    assert ended.returncode == 0, ended.stderr
+    assert "gitext" in versions(world.root / ".venv")
+
+
+def test_a_folder_that_is_none_of_the_commit(world: World, made: Made) -> None:
+    with pytest.raises(InputError, match=r"found `.*` as `builds\.git`"):
+        relock(world, made.repository.commit, f"{made.repository.commit}#subdirectory=../..")
+
+
+@pytest.mark.parametrize("folder", ["..", "../../home", "a/../../b", "/home"])
+def test_a_project_names_a_folder_of_the_commit(world: World, folder: str) -> None:
+    git_url = f"https://example.org/x@{'0' * 40}#subdirectory={folder}"
+    more = f'[tool.envbuild.build]\nx = {{ git = "{git_url}" }}'
+    world.write(pyproject("six", layer="pip", more=more))
+    with pytest.raises(InputError, match="wanted a folder of the commit"):
+        world.lock()
+
+
+def test_a_project_names_a_folder_in_one_line(world: World) -> None:
+    more = '[tool.envbuild.build]\nx = { path = "a\\nb" }'
+    world.write(pyproject("six", layer="pip", more=more))
+    with pytest.raises(InputError, match="wanted a folder relative to the project"):
+        world.lock()
+
+
 def test_a_commit_that_is_not_there(world: World, made: Made) -> None:
     relock(world, made.repository.commit, "0" * 40)
     ended = run(world)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from posixpath import normpath
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from envbuild.core.script.dockerfile import DockerSource, render_dockerfile, ren
 from envbuild.core.script.generated import parse_header
 from envbuild.core.script.install import project_is_installed
 from envbuild.core.script.plan import is_by_project
-from envbuild.errors import RefusedError
+from envbuild.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from envbuild.ports import Files
 
 _BASE = "--base="
+_IMAGE = re.compile(r"[\w.:/@+${}-]+", re.ASCII)
+"""An image, or the name of a build argument that holds one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +47,7 @@ def dockerfile(options: DockerOptions, *, files: Files) -> RenderReport:
 
     Raises what `envbuild.commands.script.script` raises.
     """
+    _refuse_no_image(options.base)
     locked = read_locked(files, options.script.target)
     path = dockerfile_path(locked.target.name)
     if options.script.check:
@@ -52,6 +56,14 @@ def dockerfile(options: DockerOptions, *, files: Files) -> RenderReport:
     texts = {path: render_dockerfile(source), f"{path}.dockerignore": render_ignore(source)}
     texts[source.script] = script_text(locked, options.script)
     return concluded("dockerfile", options.script, locked, texts, files)
+
+
+def _refuse_no_image(base: str | None) -> None:
+    if base is not None and not _IMAGE.fullmatch(base):
+        raise InputError(
+            f"`--base` is {base!r}, wanted the reference of an image",
+            hint="--base registry.example.org/ubuntu:24.04",
+        )
 
 
 def _remembered(options: DockerOptions, before: str | None) -> DockerOptions:

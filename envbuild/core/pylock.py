@@ -16,6 +16,7 @@ from packaging.utils import parse_sdist_filename, parse_wheel_filename
 
 from envbuild.core.frozen import read_frozen
 from envbuild.core.locktable import lock_table, read_builds
+from envbuild.core.lockvalues import LockValueError, check_lock_table
 from envbuild.core.tomltext import parse_toml
 from envbuild.core.uvsettings import environment_marker
 from envbuild.core.wheellines import without_foreign
@@ -236,16 +237,17 @@ def read_target_lock(text: str, *, path: str) -> TargetLock:
     lock = parse_pylock(text, path=path)
     try:
         return _read_lock(lock)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        found = error if isinstance(error, LockValueError) else "found other values in it"
         raise InputError(
-            f"`{path}` is no lock file of envbuild: found other values in it than `envbuild lock`"
-            " writes",
+            f"`{path}` is no lock file of envbuild: {found}, which `envbuild lock` does not write",
             hint="run `envbuild lock` to write it anew",
         ) from None
 
 
 def _read_lock(lock: Pylock) -> TargetLock:
     table: Mapping[str, Any] = (lock.tool or {}).get("envbuild", {})
+    check_lock_table(table)
     incomplete = [entry.partition("==") for entry in table.get("incomplete", ())]
     packages = [_read_package(package) for package in lock.packages]
     named = {

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name
 
+from envbuild.core.lockvalues import GIT, leads_out
 from envbuild.core.project.fields import Problem, listed, shown
 from envbuild.model.project import BuildSpec, IndexUrls, Prefer
 
@@ -22,9 +23,7 @@ INDEX_KEYS = ("pytorch", "pyg", "flash-attn", "pypi")
 ENVIRONMENT = {key: f"ENVBUILD_INDEX_{key.upper().replace('-', '_')}" for key in INDEX_KEYS}
 DEFAULT_INDEX_ALONE = "pypi"
 
-_GIT = re.compile(
-    r"(?:git\+)?((?:https?|ssh|file)://\S+?|git@\S+?)@[0-9a-f]{40}(?:#subdirectory=\S+)?"
-)
+_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]|\A\s*\Z")
 _SECRET = re.compile(r"https?://[^/@]*@|\w+://[^/@:]*:[^/@]*@")
 """An address with a name for HTTP, which may be a token, or with a password."""
 
@@ -68,7 +67,7 @@ def _path(fields: Fields) -> str | None:
     text = fields.text("path")
     if text is None:
         return None
-    if text.startswith(("/", "~", "$")) or re.match(r"[A-Za-z]:|\w+://", text):
+    if text.startswith(("/", "~", "$")) or re.match(r"[A-Za-z]:|\w+://", text) or _ODD.search(text):
         fields.problem("path", message=f"found `{text}`, wanted a folder relative to the project")
         return None
     return text.replace("\\", "/").rstrip("/")
@@ -78,12 +77,16 @@ def _git(fields: Fields) -> str | None:
     text = fields.text("git")
     if text is None:
         return None
-    if not _GIT.fullmatch(text):
+    match = GIT.fullmatch(text)
+    if match is None:
         fields.problem(
             "git",
             message=f"found `{text}`, wanted an address and a full commit",
             hint='git = "https://HOST/OWNER/NAME@COMMIT", with the 40 digits of the commit',
         )
+        return None
+    if leads_out(match["folder"] or ""):
+        fields.problem("git", message=f"found `{match['folder']}`, wanted a folder of the commit")
         return None
     address = text.removeprefix("git+")
     if _SECRET.match(address):

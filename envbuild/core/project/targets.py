@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from envbuild.core.gpus import UnknownGpuError, known_gpu, parse_gpu
+from envbuild.core.lockvalues import IMAGE
 from envbuild.core.project.fields import listed, nearest
 from envbuild.core.project.targetversions import cuda_of, driver_of, glibc_of, torch_of
 from envbuild.model.target import Platform, Target
@@ -35,9 +36,6 @@ PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _PYTHON_PATCH = re.compile(r"(3\.\d{1,2})\.\d+")
-_IMAGE = re.compile(
-    r"[a-z0-9][A-Za-z0-9._-]*(?::\d+)?(?:/[A-Za-z0-9._-]+)*(?::[A-Za-z0-9._-]+)?(?:@sha256:[0-9a-f]{64})?"
-)
 _FOREIGN = re.compile(r"win|mac|darwin|osx")
 _PLATFORM_ALIASES: Mapping[str, Platform] = {
     "linux": Platform.LINUX_X86_64,
@@ -176,7 +174,7 @@ def _check_arm(fields: Fields, index: int, gpu: Gpu, platform: Platform) -> None
 
 def _base(fields: Fields) -> str | None:
     text = fields.text("base")
-    if text is None or _IMAGE.fullmatch(text):
+    if text is None or IMAGE.fullmatch(text):
         return text
     fields.problem(
         "base",

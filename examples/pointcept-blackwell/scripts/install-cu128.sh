@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb)
-# identity: 9987abffe6f87290e243988bb44c6efebceecb3626d2da5f9c807f9269c9e0ef
+# identity: c57cd7f5b79b7f4f63081f2cf15e86b470bc422b15908c34aace222b0c9c9e14
 # options:
 #
 # exit codes:
@@ -35,7 +35,7 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb
-SCRIPT_ID=9987abffe6f87290e243988bb44c6efebceecb3626d2da5f9c807f9269c9e0ef
+SCRIPT_ID=c57cd7f5b79b7f4f63081f2cf15e86b470bc422b15908c34aace222b0c9c9e14
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.0
@@ -188,6 +188,7 @@ version_at_least() {
     while [ -n "$b" ]; do
         x=${a%%.*} y=${b%%.*}
         x=${x%%[!0-9]*}
+        case $x in ??????????*) x=999999999 ;; esac
         if [ "${x:-0}" -gt "${y:-0}" ]; then return 0; fi
         if [ "${x:-0}" -lt "${y:-0}" ]; then return 1; fi
         a=${a#*.} b=${b#*.}
@@ -207,8 +208,14 @@ find_uv() {
         fail 10 "\`uv\` was not found, wanted uv $UV_OLDEST or newer" \
             "curl -LsSf https://astral.sh/uv/install.sh | sh   or   pip install uv"
     fi
-    found=$("$uv" --version 2>&1) || found='no uv'
+    found=$("$uv" --version 2>&1) || found=
     found=${found#uv } found=${found%% *}
+    case $found in
+        [!0-9]* | *[!0-9A-Za-z.+-]* | '')
+            fail 11 "\`$uv\` does not say its version, wanted uv $UV_OLDEST or newer" \
+                "run \`$uv --version\`; UV=/path/to/uv names another"
+            ;;
+    esac
     if ! version_at_least "$found" "$UV_OLDEST"; then
         fail 11 "\`$uv\` is \`$found\`, wanted uv $UV_OLDEST or newer" "uv self update"
     fi
@@ -225,7 +232,7 @@ clear_settings() {
 }
 
 make_work() {
-    status=0
+    status=0 work=
     trap 'status=$?; rm -rf -- "$work"; exit "$status"' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
@@ -256,6 +263,14 @@ find_python() {
         find_base
         return
     fi
+    find_uv_python
+    if [ ! -f "$python" ] || [ ! -x "$python" ]; then
+        fail 12 "no CPython $PYTHON was found: \`$uv python find\` names no interpreter" \
+            "uv python install $PYTHON"
+    fi
+}
+
+find_uv_python() {
     if ! python=$(run_uv python find "cpython$PYTHON" --no-project --system \
         --no-python-downloads 2>"$work/log"); then
         if [ -n "$offline" ] || [ "$UV_PYTHON_DOWNLOADS" = never ] || [ -n "$check_only" ]; then
@@ -302,7 +317,7 @@ check_lock() {
     if [ ! -f "$LOCK" ]; then
         fail 20 "\`$LOCK\` is not in \`$PWD\`" "envbuild lock --target $TARGET"
     fi
-    if ! found=$(program machine sha256 "$LOCK") || [ "$found" != "$LOCK_SHA256" ]; then
+    if ! found=$(program machine lock "$LOCK") || [ "$found" != "$LOCK_SHA256" ]; then
         fail 20 "\`$LOCK\` is not the lock that this script was made from" \
             "envbuild script --target $TARGET"
     fi
@@ -552,7 +567,13 @@ take_checkout() {
     if [ ! -d "$checkout/$folder" ]; then
         fail 23 "commit $commit of $1 has no folder \`$folder\`"
     fi
-    mv -- "$checkout/$folder" "$goal"
+    if [ -z "$folder" ]; then
+        mv -- "$checkout" "$goal"
+        return
+    fi
+    mkdir -- "$goal"
+    # A link may lead to it.
+    cp -R -- "$checkout/$folder/." "$goal/" || fail 13 "\`$folder\` of $1 cannot be copied"
 }
 
 # A host may give single commits; one that does not gives all.
@@ -1261,7 +1282,7 @@ END_OF_FILE
     cat >"$work/machine.py" <<'END_OF_FILE'
 """What this machine has: free disk, a way to the hosts, and files of a lock.
 
-Run by the install script: ``machine.py sha256 FILE``, ``free FOLDER``, ``probe URL ...``,
+Run by the install script: ``machine.py lock FILE``, ``free FOLDER``, ``probe URL ...``,
 ``hold DESCRIPTOR SECONDS FOLDER``, ``local LOCK GOAL FOLDERS MIRRORS``,
 ``sdist INDEX NAME VERSION``, ``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
 
@@ -1293,6 +1314,15 @@ def sha256(path: str) -> str:
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def lock_hash(path: str) -> str:
+    """Return the hash of a lock's text; git may have given its lines other ends."""
+    import hashlib
+
+    with open(path, "rb") as file:
+        text = file.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return hashlib.sha256(text).hexdigest()
 
 
 def free(folder: str) -> int:
@@ -1452,8 +1482,8 @@ def download(
 
 def answer(verb: str, words: list[str]) -> str:
     """Return what is asked, as lines."""
-    if verb == "sha256":
-        return sha256(words[0])
+    if verb == "lock":
+        return lock_hash(words[0])
     if verb == "free":
         return str(free(words[0]))
     if verb == "probe":

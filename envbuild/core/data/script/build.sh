@@ -37,7 +37,13 @@ take_checkout() {
     if [ ! -d "$checkout/$folder" ]; then
         fail 23 "commit $commit of $1 has no folder \`$folder\`"
     fi
-    mv -- "$checkout/$folder" "$goal"
+    if [ -z "$folder" ]; then
+        mv -- "$checkout" "$goal"
+        return
+    fi
+    mkdir -- "$goal"
+    # A link may lead to it.
+    cp -R -- "$checkout/$folder/." "$goal/" || fail 13 "\`$folder\` of $1 cannot be copied"
 }
 
 # A host may give single commits; one that does not gives all.

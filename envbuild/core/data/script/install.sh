@@ -114,6 +114,7 @@ version_at_least() {
     while [ -n "$b" ]; do
         x=${a%%.*} y=${b%%.*}
         x=${x%%[!0-9]*}
+        case $x in ??????????*) x=999999999 ;; esac
         if [ "${x:-0}" -gt "${y:-0}" ]; then return 0; fi
         if [ "${x:-0}" -lt "${y:-0}" ]; then return 1; fi
         a=${a#*.} b=${b#*.}
@@ -133,8 +134,14 @@ find_uv() {
         fail 10 "\`uv\` was not found, wanted uv $UV_OLDEST or newer" \
             "curl -LsSf https://astral.sh/uv/install.sh | sh   or   pip install uv"
     fi
-    found=$("$uv" --version 2>&1) || found='no uv'
+    found=$("$uv" --version 2>&1) || found=
     found=${found#uv } found=${found%% *}
+    case $found in
+        [!0-9]* | *[!0-9A-Za-z.+-]* | '')
+            fail 11 "\`$uv\` does not say its version, wanted uv $UV_OLDEST or newer" \
+                "run \`$uv --version\`; UV=/path/to/uv names another"
+            ;;
+    esac
     if ! version_at_least "$found" "$UV_OLDEST"; then
         fail 11 "\`$uv\` is \`$found\`, wanted uv $UV_OLDEST or newer" "uv self update"
     fi
@@ -151,7 +158,7 @@ clear_settings() {
 }
 
 make_work() {
-    status=0
+    status=0 work=
     trap 'status=$?; rm -rf -- "$work"; exit "$status"' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
@@ -182,6 +189,14 @@ find_python() {
         find_base
         return
     fi
+    find_uv_python
+    if [ ! -f "$python" ] || [ ! -x "$python" ]; then
+        fail 12 "no CPython $PYTHON was found: \`$uv python find\` names no interpreter" \
+            "uv python install $PYTHON"
+    fi
+}
+
+find_uv_python() {
     if ! python=$(run_uv python find "cpython$PYTHON" --no-project --system \
         --no-python-downloads 2>"$work/log"); then
         if [ -n "$offline" ] || [ "$UV_PYTHON_DOWNLOADS" = never ] || [ -n "$check_only" ]; then
@@ -228,7 +243,7 @@ check_lock() {
     if [ ! -f "$LOCK" ]; then
         fail 20 "\`$LOCK\` is not in \`$PWD\`" "envbuild lock --target $TARGET"
     fi
-    if ! found=$(program machine sha256 "$LOCK") || [ "$found" != "$LOCK_SHA256" ]; then
+    if ! found=$(program machine lock "$LOCK") || [ "$found" != "$LOCK_SHA256" ]; then
         fail 20 "\`$LOCK\` is not the lock that this script was made from" \
             "envbuild script --target $TARGET"
     fi

@@ -1,6 +1,6 @@
 """What this machine has: free disk, a way to the hosts, and files of a lock.
 
-Run by the install script: ``machine.py sha256 FILE``, ``free FOLDER``, ``probe URL ...``,
+Run by the install script: ``machine.py lock FILE``, ``free FOLDER``, ``probe URL ...``,
 ``hold DESCRIPTOR SECONDS FOLDER``, ``local LOCK GOAL FOLDERS MIRRORS``,
 ``sdist INDEX NAME VERSION``, ``download URL SHA256 GOAL FOLDERS MIRRORS OFFLINE``.
 
@@ -32,6 +32,15 @@ def sha256(path: str) -> str:
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def lock_hash(path: str) -> str:
+    """Return the hash of a lock's text; git may have given its lines other ends."""
+    import hashlib
+
+    with open(path, "rb") as file:
+        text = file.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return hashlib.sha256(text).hexdigest()
 
 
 def free(folder: str) -> int:
@@ -191,8 +200,8 @@ def download(
 
 def answer(verb: str, words: list[str]) -> str:
     """Return what is asked, as lines."""
-    if verb == "sha256":
-        return sha256(words[0])
+    if verb == "lock":
+        return lock_hash(words[0])
     if verb == "free":
         return str(free(words[0]))
     if verb == "probe":
