@@ -458,3 +458,15 @@ def test_no_library_however_broken_stops_the_judging(data: bytes) -> None:
     image.extension("fa", needed=("libnccl.so.2",), rpath=f"{NVIDIA}/nccl/lib")
     links = image.judge()
     assert all(one.path for one in (*links.broken, *links.symbols, *links.libraries))
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_an_interpreter_loads_is_there_where_it_cannot_be_read(*, is_there: bool) -> None:
+    image = machine()
+    if is_there:
+        image.add(LIBC.replace("libc.so.6", "libm.so.6"), defines=("floor", "cos"))
+    del image.files[image.executable]
+    path = image.extension("compiled", imports=("floor", "hollow"), needed=("libc.so.6",))
+    lacking = [(one.path, one.name) for one in image.judge().symbols]
+    assert (path, "hollow") in lacking
+    assert ((path, "floor") in lacking) is not is_there

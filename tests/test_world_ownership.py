@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -211,3 +213,16 @@ def test_names_of_shared_objects(name: str) -> None:
 @pytest.mark.parametrize("name", ["x.py", "x.sop", "a.so/b", "x.so.py", "lib.solution", "x.so.txt"])
 def test_names_of_other_files(name: str) -> None:
     assert not is_shared_object(name)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
+def test_what_may_not_be_looked_at_is_not_gone(env: MadeEnv) -> None:
+    env.install("closed", "1", files={"closed/part/a.py": "1", "closed/b.so": b"2"})
+    folder = env.site / "closed"
+    folder.chmod(0)
+    try:
+        assert env.ownership().missing == ()
+    finally:
+        folder.chmod(stat.S_IRWXU)
+    (folder / "b.so").unlink()
+    assert env.ownership().missing == (("closed 1", ("closed/b.so",)),)

@@ -110,7 +110,10 @@ def _looked_up(claims: Mapping[str, tuple[_Claim, ...]], *, root: Root) -> Itera
         if folder not in folders:
             folders[folder] = _host_folder(folder, root=root)
         host = folders[folder]
-        size = None if host is None else _size(f"{host}/{name}", absolute, root=root)
+        try:
+            size = None if host is None else _size(f"{host}/{name}", absolute, root=root)
+        except PermissionError:
+            continue  # what may not be looked at is not gone
         if len(owned) > 1 or size is None or size != owned[0][1].size or ".so" in name:
             yield _Path(absolute=absolute, claims=owned, size=size)
 
@@ -118,16 +121,23 @@ def _looked_up(claims: Mapping[str, tuple[_Claim, ...]], *, root: Root) -> Itera
 def _host_folder(path: str, *, root: Root) -> str | None:
     try:
         return root.host_path(path)
+    except PermissionError:
+        return root.path + path
     except (OSError, ValueError):
         return None
 
 
 def _size(host: str, path: str, *, root: Root) -> int | None:
-    """Return a file's size, through the links of uv's link mode; None where nothing is there."""
+    """Return a file's size, through the links of uv's link mode; None where nothing is there.
+
+    Raises PermissionError where that cannot be known.
+    """
     try:
         status = os.lstat(host)
         if stat.S_ISLNK(status.st_mode):
             status = root.status(path)
+    except PermissionError:
+        raise
     except (OSError, ValueError):
         return None
     return status.st_size

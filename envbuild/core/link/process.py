@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -10,10 +11,13 @@ from envbuild.core.link.search import PRELOAD
 from envbuild.core.link.torchpreload import parse_preload, preload_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from envbuild.core.link.loader import Closure, Loader
     from envbuild.core.link.search import Module
     from envbuild.core.link.torchpreload import Opened, Preload
 
+_MATH = "libm.so.6"
 GLOBAL_DEPS = "torch/lib/libtorch_global_deps.so"
 _CUDNN_PARTS = (
     "adv",
@@ -84,7 +88,20 @@ def start(loader: Loader, program: Program) -> Process:
             _preload(process, name, process.main)
         process.seen_by_all[process.main] = None
         process.seen_by_all.update(dict.fromkeys(process.load(process.main).modules))
+    else:
+        process.seen_by_all.update(dict.fromkeys(_mathematics(loader)))
     return process
+
+
+def _mathematics(loader: Loader) -> Iterator[Module]:
+    """Give the libm that every CPython loads: modules made by mypyc use it and do not name it.
+
+    It stands in for an interpreter that cannot be read.
+    """
+    folders = loader.search.default_folders()
+    paths = (*loader.search.cache.get(_MATH, ()), *(f"{folder}/{_MATH}" for folder in folders))
+    found = (loader.module(path) for path in paths)
+    yield from itertools.islice((one for one in found if one is not None), 1)
 
 
 def _preload(process: Process, name: str, main: Module) -> None:
