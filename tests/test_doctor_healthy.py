@@ -219,6 +219,8 @@ def test_vllm_alone_overwrites_cuda_bindings(tmp_path: Path) -> None:
 def assert_healthy(stack: Stack, venv: RealVenv) -> None:
     """Nothing is said but of the imports that fail for want of a library of the system."""
     failed = json.loads(venv.tries(IMPORTS).out)
+    for name, reason in stack.fails:
+        assert reason in failed.pop(name, reason)
     lacking = {name for name, reason in failed.items() if _LACKING in reason}
     for words in ((), ("--gpu", stack.gpu)):
         done = venv.doctor(*words, "--format", "json")
@@ -232,6 +234,4 @@ def assert_healthy(stack: Stack, venv: RealVenv) -> None:
         assert {name for one in problems for name in _IMPORT.findall(one["message"])} == lacking
         assert (done.error, told["consequences"]) == ("", [])
         assert bool(done.code) == any(one["severity"] == "error" for one in problems)
-    for name, reason in stack.fails:
-        assert reason in failed.pop(name, reason)
     assert failed.keys() == lacking
