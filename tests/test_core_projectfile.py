@@ -84,6 +84,12 @@ def test_the_defaults() -> None:
     )
 
 
+def test_pypis_torch_is_not_called_the_cpu_build() -> None:
+    table = '[tool.envbuild.indexes]\npytorch = "pypi"\n'
+    text = f'{PROJECT}{table}[tool.envbuild.targets.one]\npython = "3.12"\n'
+    assert parse_project(text, environ={}).notes == ()
+
+
 def test_the_table_that_the_hint_shows_is_valid() -> None:
     error = complaint(PROJECT)
     assert error.message.startswith("found no `[tool.envbuild]` in `pyproject.toml`")

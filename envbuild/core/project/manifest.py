@@ -169,7 +169,11 @@ class _Reader:
             builds=builds,
             indexes=indexes,
             exclude_newer=self._exclude_newer(),
-            notes=(*notes, *_cpu_notes(targets, self._table), *hazards),
+            notes=(
+                *notes,
+                *(_cpu_notes(targets, self._table) if indexes.pytorch is not None else ()),
+                *hazards,
+            ),
         )
 
     def _files(self, layer: Layer, texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -252,7 +256,7 @@ class _Reader:
 
 
 def _cpu_notes(targets: tuple[Target, ...], table: Fields) -> tuple[str, ...]:
-    """Say which targets get the CPU build though nobody asked for it."""
+    """Say which targets get the CPU build though nobody asked for it; PyPI's has CUDA."""
     raw = table.table("targets").raw
     return tuple(
         f"target `{target.name}` names neither `gpus` nor `cuda`, so it gets the CPU build of torch"
