@@ -396,6 +396,17 @@ class TestDefects:
         finally:
             path.chmod(stat.S_IRWXU)
 
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
+    @pytest.mark.parametrize("path", [".", "lib"])
+    def test_an_environment_that_may_not_be_read(self, made: MadeEnv, path: str) -> None:
+        closed = made.prefix / path
+        closed.chmod(0)
+        try:
+            with pytest.raises(InputError, match="may not be read"):
+                found(made.prefix)
+        finally:
+            closed.chmod(stat.S_IRWXU)
+
     def test_torch_that_names_no_version(self, made: MadeEnv) -> None:
         made.write("torch/version.py", "import os\n")
         installed = made.read()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from envbuild.core.pyvenv import PyvenvConfig, parse_pyvenv
 from envbuild.errors import InputError
 from envbuild.model.installed import EnvironmentKind
-from envbuild.world.place import HINT, SITE_NAMES
+from envbuild.world.place import HINT, SITE_NAMES, refuse_closed
 
 if TYPE_CHECKING:
     from envbuild.world.place import Place
@@ -135,6 +135,7 @@ def _tags(prefix: str, config: PyvenvConfig, *, root: Root) -> tuple[str, ...]:
             "for any other Python"
         )
     if not tags:
+        refuse_closed(f"{prefix}/lib", root=root)
         raise InputError(f"`{prefix}` has no `lib/python3.Y/site-packages`, wanted one", hint=HINT)
     return tuple(sorted(tags, key=_order))
 

@@ -98,6 +98,7 @@ def _of_folder(path: str, *, root: Root) -> Place:
         return Place(prefix=f"{path}/.venv")
     if any(name.endswith(".dist-info") for name in root.names(path)):
         return Place(prefix=path, site=path)
+    refuse_closed(path, root=root)
     raise InputError(
         f"found no environment in `{path}`, wanted `pyvenv.cfg`, `conda-meta` or "
         "`lib/pythonX.Y/site-packages` in it",
@@ -105,11 +106,26 @@ def _of_folder(path: str, *, root: Root) -> Place:
     )
 
 
+def refuse_closed(folder: str, *, root: Root) -> None:
+    """Raise InputError for a folder that may not be read: what is in it is not known."""
+    try:
+        root.scan(folder)
+    except PermissionError as error:
+        raise InputError(
+            f"the folder `{folder}` may not be read, wanted one that this user can read",
+            hint="run it as the owner of the environment",
+        ) from error
+    except OSError:
+        return
+
+
 def _what(path: str, *, root: Root) -> str:
     if not root.is_there(path):
         return "nothing"
     try:
         root.status(path)
+    except PermissionError:
+        return "a link that this user may not follow"
     except OSError:
         return "a link that leads nowhere"
     return "a file"
