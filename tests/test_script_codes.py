@@ -121,6 +121,10 @@ def no_temporary_folder(_: World) -> Mapping[str, str]:
     return {"TMPDIR": "/nonexistent"}
 
 
+def full_temporary_folder(world: World) -> Mapping[str, str]:
+    return {"PATH": program(world, "cat", "echo 'cat: no space left' >&2; exit 1")}
+
+
 def small_disk(world: World) -> Mapping[str, str]:
     edited(world, "size = ", "size = 9999999999999")
     return {}
@@ -201,7 +205,7 @@ CASES: Mapping[int, tuple[Callable[[World], Mapping[str, str]], ...]] = {
     10: (no_uv,),
     11: (old_uv, no_version_of_uv, failing_uv),
     12: (no_python, no_interpreter_of_uv, word_of_uv),
-    13: (no_temporary_folder, small_disk),
+    13: (no_temporary_folder, full_temporary_folder, small_disk),
     14: (no_network,),
     15: (no_nvcc,),
     16: (other_nvcc,),
@@ -262,6 +266,26 @@ def test_an_interrupt(world: World, template: Path, name: str, code: int) -> Non
     assert not list(world.root.parent.glob("envbuild.*")), "its temporary folder is gone"
     own = {"ENVBUILD_CACHE_DIR": str(world.root.parent / "built")}
     assert run_script(world, **own).returncode == 0
+
+
+def test_an_interrupt_of_a_program_is_silent(world: World, template: Path) -> None:
+    shutil.copytree(template, world.root, dirs_exist_ok=True)
+    without_compiling(world)
+    other_run(world)
+    process = subprocess.Popen(
+        [SHELL, str(world.root / SCRIPT)],
+        env=bare(world, TMPDIR=str(world.root.parent)),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("envbuild: wait for another run")
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=30)[1] == ""
+    assert process.returncode == 130
+    assert not list(world.root.parent.glob("envbuild.*"))
 
 
 def test_every_code_is_listed_and_met() -> None:

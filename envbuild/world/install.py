@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from envbuild.errors import WorldError
 from envbuild.model.installed import UNFINISHED
 from envbuild.world.environment import read_environment
 from envbuild.world.interrupts import scratch_folder
@@ -20,13 +19,14 @@ from envbuild.world.venv import (
     show_base,
     venv_state,
 )
-from envbuild.world.venvlock import held_environment, patience_of
+from envbuild.world.venvlock import held_environment, patience_of, unwritable
 from envbuild.world.wheelcache import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from envbuild.errors import WorldError
     from envbuild.model.installed import Installed
     from envbuild.model.plan import InstallLock
 
@@ -83,7 +83,7 @@ class VenvInstaller:
             raise self._unwritable(error) from None
 
     def _unwritable(self, error: OSError) -> WorldError:
-        return WorldError(f"`{self._venv}` cannot be written: {error.strerror}")
+        return unwritable(self._venv, error)
 
     def installed(self) -> Installed:
         """Read what is in the environment; asked again it is read again only after a change."""

@@ -60,12 +60,20 @@ def held_environment(
         os.close(handle)
 
 
+def unwritable(venv: Path, error: OSError) -> WorldError:
+    """Say why an environment cannot be changed."""
+    return WorldError(
+        f"`{venv}` cannot be written: {error.strerror}",
+        hint="make it writable, or name another by `--venv DIR`",
+    )
+
+
 def _opened(venv: Path) -> int:
     try:
         venv.mkdir(parents=True, exist_ok=True)
         return os.open(venv / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise WorldError(f"`{venv}` cannot be written: {error.strerror}") from None
+        raise unwritable(venv, error) from None
 
 
 def _wait_for_uv(venv: Path, *, patience: float, tell: Callable[[str], None]) -> None:

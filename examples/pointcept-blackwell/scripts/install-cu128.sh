@@ -2,7 +2,7 @@
 # Installs target cu128: CPython 3.11, linux-x86_64.
 # Made by `envbuild script`; change the lock instead, and make it again.
 # lock: lockfiles/pylock.cu128.toml (sha256 406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb)
-# identity: c57cd7f5b79b7f4f63081f2cf15e86b470bc422b15908c34aace222b0c9c9e14
+# identity: a2eaf49069a9491e8f6b64ebc5f8e51e3711fdeb6bd4e0a8621b5a52ed4019e8
 # options:
 #
 # exit codes:
@@ -35,7 +35,7 @@ TARGET=cu128
 PROJECT=..
 LOCK=lockfiles/pylock.cu128.toml
 LOCK_SHA256=406fd89d4d39b16f4d01f168bcb3fc35494462c6751d0f2d877a772d0ae0eefb
-SCRIPT_ID=c57cd7f5b79b7f4f63081f2cf15e86b470bc422b15908c34aace222b0c9c9e14
+SCRIPT_ID=a2eaf49069a9491e8f6b64ebc5f8e51e3711fdeb6bd4e0a8621b5a52ed4019e8
 PYTHON=3.11
 MACHINE=x86_64
 UV_OLDEST=0.13.0
@@ -231,9 +231,19 @@ clear_settings() {
     export UV_PYTHON_DOWNLOADS="${UV_PYTHON_DOWNLOADS:-automatic}"
 }
 
+# No step fails with 1 by itself: what was not foreseen is mostly a full disk.
+end_run() {
+    rm -rf -- "$work"
+    if [ "$status" -eq 1 ]; then
+        fail 13 "this run was broken off by what stands above" \
+            "make room in \`${TMPDIR:-/tmp}\`, or set TMPDIR to a folder that is writable"
+    fi
+    exit "$status"
+}
+
 make_work() {
     status=0 work=
-    trap 'status=$?; rm -rf -- "$work"; exit "$status"' EXIT
+    trap 'status=$?; end_run' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
@@ -247,11 +257,16 @@ make_work() {
 # uv, with no configuration but that of the project.
 run_uv() { XDG_CONFIG_HOME="$work/config" XDG_CONFIG_DIRS="$work/config" "$uv" "$@"; }
 
-# A program of this script, by the interpreter alone: nothing of the environment is imported.
+# A program of this script, by the interpreter alone: nothing of the environment is imported. An
+# interrupt ends it in silence.
 program() {
     program_name=$1
     shift
-    "$python" -I -S "$work/$program_name.py" "$@"
+    "$python" -I -S -c 'import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+del sys.argv[0]
+exec(compile(open(sys.argv[0], encoding="utf-8").read(), sys.argv[0], "exec"))
+' "$work/$program_name.py" "$@"
 }
 
 find_python() {

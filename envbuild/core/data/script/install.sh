@@ -157,9 +157,19 @@ clear_settings() {
     export UV_PYTHON_DOWNLOADS="${UV_PYTHON_DOWNLOADS:-automatic}"
 }
 
+# No step fails with 1 by itself: what was not foreseen is mostly a full disk.
+end_run() {
+    rm -rf -- "$work"
+    if [ "$status" -eq 1 ]; then
+        fail 13 "this run was broken off by what stands above" \
+            "make room in \`${TMPDIR:-/tmp}\`, or set TMPDIR to a folder that is writable"
+    fi
+    exit "$status"
+}
+
 make_work() {
     status=0 work=
-    trap 'status=$?; rm -rf -- "$work"; exit "$status"' EXIT
+    trap 'status=$?; end_run' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
@@ -173,11 +183,16 @@ make_work() {
 # uv, with no configuration but that of the project.
 run_uv() { XDG_CONFIG_HOME="$work/config" XDG_CONFIG_DIRS="$work/config" "$uv" "$@"; }
 
-# A program of this script, by the interpreter alone: nothing of the environment is imported.
+# A program of this script, by the interpreter alone: nothing of the environment is imported. An
+# interrupt ends it in silence.
 program() {
     program_name=$1
     shift
-    "$python" -I -S "$work/$program_name.py" "$@"
+    "$python" -I -S -c 'import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+del sys.argv[0]
+exec(compile(open(sys.argv[0], encoding="utf-8").read(), sys.argv[0], "exec"))
+' "$work/$program_name.py" "$@"
 }
 
 find_python() {
