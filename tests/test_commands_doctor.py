@@ -268,6 +268,16 @@ def test_then_those_of_the_only_target(examine: Examine) -> None:
     assert report.aim == "10.0 (target `a` of pyproject.toml)"
 
 
+def test_a_gpu_of_a_target_that_is_not_known_is_told(examine: Examine) -> None:
+    examiner = FakeExaminer(pyproject=GPUS.replace('"B200"', '"B200", "B2000"'))
+    report = examine(needs_aim, examiner=examiner)
+    assert report.aim == (
+        "10.0 (target `a` of pyproject.toml; no GPU is known by the name `B2000`)"
+    )
+    alone = examine(needs_aim, QUIET, examiner=FakeExaminer(pyproject=GPUS.replace("B200", "B2")))
+    assert alone.not_judged[0].reason.endswith("; no GPU is known by the name `B2`")
+
+
 def test_of_several_targets_the_one_that_is_installed(examine: Examine) -> None:
     text = GPUS + '[tool.envbuild.targets.b]\ngpus = ["H100"]\n'
     lock = lock_file("lockfiles/pylock.b.toml", "torch 2.11.0", target="b")

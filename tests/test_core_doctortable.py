@@ -23,6 +23,7 @@ def test_reasons_and_gpus() -> None:
     assert table.ignore == (("EB203", "known"), ("EB5", "no project"))
     ((name, gpus),) = table.gpus
     assert (name, [gpu.name for gpu in gpus]) == ("a", ["RTX 5090"])
+    assert table.unknown == (("a", ("no such GPU", "3")),)
 
 
 @pytest.mark.parametrize(

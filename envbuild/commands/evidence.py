@@ -130,17 +130,24 @@ class Evidence:
     def _aim(self) -> Aim | None:
         """Return the GPUs that the user names, else the project, else those of the machine."""
         host = None if self._gpus or self._target()[1] else self.get(Host)
-        gpus, source = self._gpus, "--gpu"
+        gpus, source, unknown = self._gpus, "--gpu", ""
         if not gpus:
             target, gpus = self._target()
-            source = f"target `{target}` of pyproject.toml"
+            unknown = self._unknown(target)
+            source = f"target `{target}` of pyproject.toml{unknown}"
         if not gpus and host is not None:
             gpus, source = host.gpus, "this machine"
         if not gpus:
-            self._absent[Aim] = _NO_GPU
+            self._absent[Aim] = f"{_NO_GPU}{unknown}"
             return None
         capabilities = dict.fromkeys(gpu.capability for gpu in gpus)
         return Aim(capabilities=tuple(capabilities), source=source)
+
+    def _unknown(self, target: str) -> str:
+        """Say which GPUs of a target are judged by nothing, since their names are not known."""
+        names = dict(self.table.unknown).get(target, ())
+        words = ", ".join(f"`{name}`" for name in names)
+        return f"; no GPU is known by the name {words}" if words else ""
 
     def _target(self) -> tuple[str, tuple[Gpu, ...]]:
         """Return the target that the environment was installed for, if that can be told."""

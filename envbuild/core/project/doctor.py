@@ -24,12 +24,13 @@ class DoctorTable:
     """What a project says to doctor.
 
     ``ignore`` pairs a code, or the beginning of codes, with the reason. ``gpus`` pairs the name
-    of each target with its GPUs, those left out whose names are not known. ``builds`` are the
-    packages of ``[tool.envbuild.build]``.
+    of each target with its GPUs, and ``unknown`` with the names there that are no known GPU's.
+    ``builds`` are the packages of ``[tool.envbuild.build]``.
     """
 
     ignore: tuple[tuple[str, str], ...] = ()
     gpus: tuple[tuple[str, tuple[Gpu, ...]], ...] = ()
+    unknown: tuple[tuple[str, tuple[str, ...]], ...] = ()
     builds: tuple[str, ...] = ()
 
 
@@ -56,9 +57,11 @@ def parse_doctor_table(text: str, *, path: str = "pyproject.toml") -> DoctorTabl
     ignore = _ignored(table)
     problems.raise_any()
     builds = own.get("build")
+    named = _named(own.get("targets"))
     return DoctorTable(
         ignore=ignore,
-        gpus=_gpus(own.get("targets")),
+        gpus=tuple((name, _known(words)) for name, words in named),
+        unknown=tuple((name, _unknown(words)) for name, words in named),
         builds=tuple(map(canonicalize_name, builds)) if isinstance(builds, dict) else (),
     )
 
@@ -87,22 +90,27 @@ def _ignored(table: Fields) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _gpus(targets: Any) -> tuple[tuple[str, tuple[Gpu, ...]], ...]:  # noqa: ANN401 - a TOML value
+def _named(targets: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:  # noqa: ANN401 - a TOML value
+    """Pair the name of each target with what it calls its GPUs."""
     if not isinstance(targets, dict):
         return ()
     tables = ((name, table) for name, table in targets.items() if isinstance(table, dict))
     named = ((name, table.get("gpus")) for name, table in tables)
-    return tuple(
-        (name, tuple(gpu for one in gpus if (gpu := _gpu(one)) is not None))
-        for name, gpus in named
-        if isinstance(gpus, list)
-    )
+    return tuple((name, tuple(map(str, gpus))) for name, gpus in named if isinstance(gpus, list))
 
 
-def _gpu(name: object) -> Gpu | None:
+def _known(names: tuple[str, ...]) -> tuple[Gpu, ...]:
+    return tuple(gpu for name in names if (gpu := _gpu(name)) is not None)
+
+
+def _unknown(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if _gpu(name) is None)
+
+
+def _gpu(name: str) -> Gpu | None:
     from envbuild.core.gpus import UnknownGpuError, parse_gpu  # noqa: PLC0415
 
     try:
-        return parse_gpu(str(name))
+        return parse_gpu(name)
     except UnknownGpuError:
         return None
