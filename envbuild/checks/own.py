@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from envbuild.checks.owners import counted, shortened
 from envbuild.checks.rule import rule
-from envbuild.core.uvlock import SCHEMA
 from envbuild.model.finding import Finding, Severity
 from envbuild.model.fix import Manual, Relock
 from envbuild.model.installed import UNFINISHED, Installed
-from envbuild.model.layers import Layers
+from envbuild.model.layers import UV_LOCK_SCHEMA, Layers
 
 if TYPE_CHECKING:
     from envbuild.model.ownfiles import Generated
@@ -135,7 +134,7 @@ def newer_locks(layers: Layers) -> Iterator[Finding]:
             code="EB904",
             severity=Severity.UNKNOWN,
             subject=path,
-            message=f"{path} was not judged: it says `{found}`, known is {SCHEMA}",
+            message=f"{path} was not judged: it says `{found}`, known is {UV_LOCK_SCHEMA}",
             hint="a newer envbuild reads it",
         )
 

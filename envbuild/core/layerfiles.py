@@ -13,9 +13,8 @@ from envbuild.core.locktexts import read_pylock, read_requirements, read_uv_lock
 from envbuild.core.redact import redact_text
 from envbuild.core.tomltext import TomlError, parse_toml
 from envbuild.core.uvhazards import hazards_of, is_pytorch
-from envbuild.core.uvlock import SCHEMA
 from envbuild.errors import EnvbuildError
-from envbuild.model.layers import Layers
+from envbuild.model.layers import UV_LOCK_SCHEMA, Layers
 from envbuild.model.project import IndexUrls
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def layers_of(
 def newer_format(text: str) -> str:
     """Return the format that a lock says it is of, where that is newer than those that are read."""
     match = _FORMAT.search(text.partition("[[")[0])
-    if match is None or int(match["major"]) <= SCHEMA:
+    if match is None or int(match["major"]) <= UV_LOCK_SCHEMA:
         return ""
     return f"{match['key']} {match['format']}"
 

@@ -11,6 +11,7 @@ from envbuild.core.scratch import stand_in_sha256, with_real_pages
 from envbuild.core.tomltext import TomlError, parse_toml
 from envbuild.core.wheellines import without_foreign
 from envbuild.errors import WorldError
+from envbuild.model.layers import UV_LOCK_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from envbuild.model.lock import TargetLock
     from envbuild.model.target import Target
     from envbuild.model.wheel import WheelFile
-
-SCHEMA = 1
-"""The schema version of uv.lock that uv reads and writes; its revisions may be any."""
 
 _METADATA = re.compile(r'\[\[manifest\.dependency-metadata\]\]\nname = "([^"]+)"\n(?:[^\n]+\n)*\n?')
 _REQUIRES_PYTHON = re.compile(r'^requires-python = "[^"]*"$', re.MULTILINE)
@@ -92,8 +90,8 @@ def uv_lock_document(text: str) -> dict[str, Any]:
     except TomlError as error:
         raise _unreadable(str(error)) from None
     version = document.get("version")
-    if version != SCHEMA:
-        raise _unreadable(f"found `version = {version}`, wanted {SCHEMA}")
+    if version != UV_LOCK_SCHEMA:
+        raise _unreadable(f"found `version = {version}`, wanted {UV_LOCK_SCHEMA}")
     packages = document.get("package", [])
     if not (isinstance(packages, list) and all(map(_is_package, packages))):
         raise _unreadable("found a `package` without a name or a source")

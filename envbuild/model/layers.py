@@ -20,6 +20,10 @@ class Taken(str, Enum):
     OTHER = "other"
 
 
+UV_LOCK_SCHEMA = 1
+"""The schema version of uv.lock that uv reads and writes; its revisions may be any."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LockedVersion:
     """One package as a lock names it.

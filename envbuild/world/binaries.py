@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from envbuild.world.objectfiles import ObjectFiles
 from envbuild.world.sharedobjects import shared_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from envbuild.model.installed import Installed
     from envbuild.model.links import Links
@@ -50,7 +49,7 @@ def read_links(
         ld_library_path=_folders(environment.get("LD_LIBRARY_PATH", "")),
         cache=read_ld_cache(root, machine=installed.machine),
     )
-    with closing(ObjectFiles(root)) as library, _without_collection():
+    with closing(ObjectFiles(root)) as library:
         return links_of(
             paths,
             _program(installed, root, environment),
@@ -125,15 +124,3 @@ def _program(installed: Installed, root: Root, environment: Mapping[str, str]) -
 def _folders(text: str) -> tuple[str, ...]:
     """Return the absolute folders of LD_LIBRARY_PATH, which separates by ``:`` or ``;``."""
     return tuple(part for part in text.replace(";", ":").split(":") if part.startswith("/"))
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Keep the collector away from some 100,000 small objects, none of them in a cycle."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
