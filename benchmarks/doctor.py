@@ -55,15 +55,19 @@ def main() -> int:
         folder = Path(name)
         venv = _torch_venv(folder) if arguments.venv is None else arguments.venv.absolute()
         _measure("a healthy environment", _commands(venv), arguments.rounds)
-    # Hard links need the same disk: the twin lies beside the environment.
-    with tempfile.TemporaryDirectory(dir=venv.parent, prefix="doctor-twin-") as name:
-        twin = _broken_twin(venv, Path(name))
-        commands = _commands(twin)
-        del commands["import torch"]  # it fails, sooner or later
-        _measure("the twin, whose NCCL is cut short", commands, arguments.rounds)
+        _measure_twin(venv, arguments.rounds)
     with tempfile.TemporaryDirectory() as name:
         _measure_growth(Path(name), arguments.rounds)
     return 0
+
+
+def _measure_twin(venv: Path, rounds: int) -> None:
+    # Hard links need the same disk: the twin lies beside the environment.
+    with tempfile.TemporaryDirectory(dir=venv.parent, prefix="doctor-twin-") as name:
+        commands = _commands(_broken_twin(venv, Path(name)))
+        del commands["import torch"]  # it fails, sooner or later
+        whole = {"import torch of the healthy one": _commands(venv)["import torch"]}
+        _measure("the twin, whose NCCL is cut short", whole | commands, rounds)
 
 
 def _torch_venv(folder: Path) -> Path:
