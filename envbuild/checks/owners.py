@@ -6,7 +6,7 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from packaging.markers import UndefinedEnvironmentName
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -148,7 +148,7 @@ def requirements_of(distribution: Distribution | None) -> Iterator[Requirement]:
             applies = requirement.marker is None or requirement.marker.evaluate(
                 {"extra": extra, "platform_system": "Linux", "sys_platform": "linux"}
             )
-        except (InvalidRequirement, UndefinedEnvironmentName):
+        except (InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
             continue
         if applies:
             yield requirement

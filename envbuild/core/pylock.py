@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import tomlkit
+from packaging.markers import UndefinedEnvironmentName
 from packaging.pylock import Pylock, PylockValidationError
 from packaging.utils import parse_sdist_filename, parse_wheel_filename
 
@@ -63,7 +64,7 @@ def exported_packages(text: str, target: Target) -> tuple[Pinned, ...]:
     lock = parse_pylock(without_foreign(text, target), path="uv export")
     try:
         return _exported_packages(lock, target)
-    except ValueError as error:
+    except (ValueError, UndefinedEnvironmentName) as error:
         raise WorldError(f"`uv export` gave what cannot be locked: {error}") from None
 
 

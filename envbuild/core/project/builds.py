@@ -6,15 +6,18 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import InvalidRequirement
 from packaging.utils import InvalidName, canonicalize_name
 
 from envbuild.core.lockvalues import GIT, leads_out
 from envbuild.core.project.fields import Problem, listed, shown
+from envbuild.core.requirementtext import parse_requirement
 from envbuild.model.project import BuildSpec, IndexUrls, Prefer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from packaging.requirements import Requirement
 
     from envbuild.core.project.fields import Fields
 
@@ -106,7 +109,7 @@ def _requires(fields: Fields) -> tuple[str, ...]:
 
 def _requirement(fields: Fields, index: int, text: str) -> Requirement | None:
     try:
-        return Requirement(text)
+        return parse_requirement(text)
     except InvalidRequirement:
         message = f"found `{text}`, wanted a requirement (PEP 508)"
         fields.problem("requires", index, message=message)

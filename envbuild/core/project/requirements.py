@@ -16,6 +16,7 @@ from envbuild.core.project.requirementsfile import (
     Note,
     parse_requirements_file,
 )
+from envbuild.core.requirementtext import parse_requirement
 from envbuild.model.project import DeclaredRequirement
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _list(fields: Fields, key: str, *, where: str, group: str) -> Iterable[Decla
 
 def _parsed(text: str, path: KeyPath, problems: Problems) -> Requirement | None:
     try:
-        return Requirement(text)
+        return parse_requirement(text)
     except InvalidRequirement as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         reason = reason[:1].lower() + reason[1:]
@@ -102,7 +103,7 @@ class _Groups:
         if name == holder:
             return _parsed(text, path, self._problems)
         try:
-            return Requirement(text)
+            return parse_requirement(text)
         except InvalidRequirement:
             return None
 

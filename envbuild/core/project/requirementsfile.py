@@ -7,13 +7,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import InvalidRequirement
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
+from envbuild.core.requirementtext import parse_requirement
 from envbuild.core.wheeltags import LONGEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from packaging.requirements import Requirement
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(?:[ \t]*=[ \t]*|[ \t]+|$)(.*)", re.DOTALL)
@@ -166,7 +169,7 @@ def _requirement(text: str, number: int, *, editable: bool = False) -> Entry:
     if named is None:
         return _unnamed(text, number)
     try:
-        return FileRequirement(requirement=Requirement(named), line=number)
+        return FileRequirement(requirement=parse_requirement(named), line=number)
     except InvalidRequirement as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         reason = reason[:1].lower() + reason[1:]

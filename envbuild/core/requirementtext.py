@@ -1,0 +1,24 @@
+"""The text of one requirement (PEP 508), read so that its marker can be judged."""
+
+from __future__ import annotations
+
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Read a requirement; raises InvalidRequirement, also for a marker with no answer.
+
+    Such are ``'a' in extras``, which only a lock file may ask, and ``python_version ~= 'x'``.
+    """
+    requirement = Requirement(text)
+    if requirement.marker is not None:
+        try:
+            requirement.marker.evaluate({"extra": ""})
+        except UndefinedEnvironmentName as error:
+            reason = f"the marker `{requirement.marker}` asks for {error}, which is of lock files"
+            raise InvalidRequirement(reason) from None
+        except UndefinedComparison:
+            reason = f"the marker `{requirement.marker}` compares what has no order"
+            raise InvalidRequirement(reason) from None
+    return requirement
