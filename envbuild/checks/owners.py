@@ -6,8 +6,7 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from envbuild.model.cuda import CudaVersion
@@ -148,7 +147,7 @@ def requirements_of(distribution: Distribution | None) -> Iterator[Requirement]:
             applies = requirement.marker is None or requirement.marker.evaluate(
                 {"extra": extra, "platform_system": "Linux", "sys_platform": "linux"}
             )
-        except (InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
+        except (ValueError, KeyError):  # also a marker that has no answer
             continue
         if applies:
             yield requirement

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
@@ -116,7 +115,7 @@ def holds(marker: Marker | None, environments: Environments, extras: Iterable[st
 def _evaluates(marker: Marker, environment: Mapping[str, str]) -> bool:
     try:
         return marker.evaluate(dict(environment))
-    except (UndefinedComparison, UndefinedEnvironmentName, InvalidVersion, KeyError):
+    except (ValueError, KeyError):  # no order, no such name, or a number without end
         return False
 
 

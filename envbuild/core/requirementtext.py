@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+from packaging.markers import UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 
 
@@ -18,7 +18,7 @@ def parse_requirement(text: str) -> Requirement:
         except UndefinedEnvironmentName as error:
             reason = f"the marker `{requirement.marker}` asks for {error}, which is of lock files"
             raise InvalidRequirement(reason) from None
-        except UndefinedComparison:
+        except ValueError:  # UndefinedComparison, or a number of more digits than Python reads
             reason = f"the marker `{requirement.marker}` compares what has no order"
             raise InvalidRequirement(reason) from None
     return requirement
